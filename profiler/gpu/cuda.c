@@ -1,0 +1,113 @@
+#include "profiler/gpu/gv_cuda.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct symbol {
+    const char *name;
+    size_t offset;
+};
+
+static const struct symbol symbols[] = {
+#define GV_X(field, symbol, args) {symbol, offsetof(struct gv_cuda, field)},
+    GV_CUDA_FUNCTIONS(GV_X)
+#undef GV_X
+};
+
+static int fill(struct gv_cuda *cuda, const char *path, struct gv_error *err)
+{
+    for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+        void *found = dlsym(cuda->library, symbols[i].name);
+        if (!found)
+            return gv_error_set(
+                err, "%s has no %s: this driver is too old; install one with CUDA 11.0 or newer",
+                path, symbols[i].name);
+        memcpy((char *)cuda + symbols[i].offset, &found, sizeof(found));
+    }
+    return 0;
+}
+
+int gv_cuda_fail(
+    const struct gv_cuda *cuda, gv_cu_result rc, struct gv_error *err, const char *what)
+{
+    const char *name = NULL, *text = NULL;
+    if (cuda->error_name(rc, &name) || !name)
+        name = "unknown error";
+    if (cuda->error_string(rc, &text) || !text)
+        text = "no text";
+    return gv_error_set(err, "%s: %s (%d, %s)", what, name, rc, text);
+}
+
+int gv_cuda_is_fatal(gv_cu_result rc)
+{
+    return rc == GV_CU_ECC_UNCORRECTABLE || rc == 46 /* device unavailable */ ||
+           (rc >= 700 && rc <= 703) || (rc >= 709 && rc <= 710) || rc == 999 ||
+           (rc >= 714 && rc <= 721);
+}
+
+/* A device file that exists and cannot be opened says more than the driver does. */
+static const char *closed_device(char *out, size_t size)
+{
+    glob_t files;
+    out[0] = 0;
+    if (glob("/dev/nvidia[0-9]*", 0, NULL, &files))
+        return NULL;
+    for (size_t i = 0; i < files.gl_pathc && !out[0]; i++)
+        if (access(files.gl_pathv[i], R_OK | W_OK))
+            snprintf(out, size, "%s", files.gl_pathv[i]);
+    globfree(&files);
+    return out[0] ? out : NULL;
+}
+
+static int no_device(gv_cu_result rc, const struct gv_cuda *cuda, struct gv_error *err)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    char device[64];
+    if (closed_device(device, sizeof(device)))
+        return gv_error_set(
+            err, "no permission to open %s: run as a user who may use the GPUs", device);
+    if (visible)
+        return gv_error_set(
+            err,
+            "no GPU is visible with CUDA_VISIBLE_DEVICES=\"%s\": unset it, or list GPUs that "
+            "exist (nvidia-smi -L)",
+            visible);
+    if (rc && rc != GV_CU_NO_DEVICE)
+        return gv_cuda_fail(cuda, rc, err, "the CUDA driver does not start (cuInit)");
+    return gv_error_set(err, "the CUDA driver finds no GPU: see nvidia-smi -L");
+}
+
+int gv_cuda_open(struct gv_cuda *out, const char *path, struct gv_error *err)
+{
+    struct gv_cuda cuda = {0};
+    const char *name = path ? path : "libcuda.so.1";
+    int count = 0;
+
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+    cuda.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!cuda.library)
+        return gv_error_set(
+            err,
+            "no CUDA driver (%s): install the NVIDIA driver, in a container mount it "
+            "(--gpus all)",
+            dlerror());
+    if (fill(&cuda, name, err))
+        return -1;
+    gv_cu_result rc = cuda.driver_version(&cuda.version);
+    if (!rc && cuda.version < GV_CUDA_OLDEST)
+        return gv_error_set(
+            err, "the driver knows CUDA %d.%d only: install one with CUDA %d.%d or newer",
+            cuda.version / 1000, cuda.version % 1000 / 10, GV_CUDA_OLDEST / 1000,
+            GV_CUDA_OLDEST % 1000 / 10);
+    rc = cuda.init(0);
+    if (!rc)
+        rc = cuda.device_count(&count);
+    if (rc || !count)
+        return no_device(rc, &cuda, err);
+    *out = cuda;
+    return 0;
+}
