@@ -105,6 +105,7 @@ struct gv_profile_gpu {
     int link_gen_max, link_width_max; /* as the board could */
     int power_limit_w; /* in force when measured: a setting, not a property of the board */
     int app_core_mhz, max_core_mhz, memory_mhz;
+    char note[96];
 };
 
 struct gv_profile_memory {
@@ -221,6 +222,16 @@ struct gv_str;
 /* The text that gv_profile_write would write. Returns 0, or -1 (out of memory). */
 int gv_profile_format(const struct gv_profile *profile, struct gv_str *out);
 
+/* An empty profile (all unknown, thresholds as above) on the heap, to be filled by whoever
+ * measures: arrays must come from malloc. NULL: out of memory. */
+struct gv_profile *gv_profile_new(void);
+
+/* Equal in every field of the file (the hash is none). */
+bool gv_profile_equal(const struct gv_profile *a, const struct gv_profile *b);
+
+/* Adds the format's documentation, made from the schema table, as Markdown. */
+void gv_profile_schema_markdown(struct gv_str *out);
+
 void gv_profile_free(struct gv_profile *profile); /* NULL is fine */
 
 /* The entry that covers the ordered pair, or NULL. `*reversed` (may be NULL) says that it does so
@@ -245,6 +256,9 @@ const char *gv_edit_name(enum gv_edit_kind kind);
 const char *gv_provenance_name(enum gv_provenance_kind kind);
 const char *gv_match_name(enum gv_match match);
 int gv_op_from_name(const char *name);
+int gv_algo_from_name(const char *name);  /* "any" is GV_ALGO_ANY */
+int gv_proto_from_name(const char *name); /* "any" is GV_PROTO_ANY */
+int gv_edit_from_name(const char *name);
 /* A comma list such as "AllReduce,AllGather" to GV_OP_BITs; 0 or -1 with `err`. */
 int gv_ops_parse(const char *text, unsigned *out_bits, struct gv_error *err);
 

@@ -1,0 +1,304 @@
+/* The tables of the profile. Order here is the order in which a profile is written. */
+#include "config/schema.h"
+
+#include <math.h>
+
+#include "config/check.h"
+#include "config/gv_profile.h"
+
+#define AT(owner, member) .offset = offsetof(struct owner, member)
+#define SIZE(owner, member) .size = sizeof(((struct owner *)0)->member)
+#define COUNT(owner, member) .count_offset = offsetof(struct owner, member)
+#define REQUIRED .required = true
+
+#define TEXT(owner, member, ...)                                                                   \
+    {                                                                                              \
+        .key = #member, .type = GV_T_TEXT, AT(owner, member), SIZE(owner, member), __VA_ARGS__     \
+    }
+#define INT(owner, member, lowest, highest, unknown, ...)                                          \
+    {                                                                                              \
+        .key = #member, .type = GV_T_INT, AT(owner, member), .min = lowest, .max = highest,        \
+        .silent = unknown, __VA_ARGS__                                                             \
+    }
+#define NUMBER(owner, member, highest, unknown, ...)                                               \
+    {                                                                                              \
+        .key = #member, .type = GV_T_NUMBER, AT(owner, member), .min = 0, .max = highest,          \
+        .silent = unknown, __VA_ARGS__                                                             \
+    }
+#define FIGURE(owner, member, ...)                                                                 \
+    {                                                                                              \
+        .key = #member, .type = GV_T_FIGURE, AT(owner, member), .min = 0, .max = 1e9, __VA_ARGS__  \
+    }
+#define ENUM(owner, member, table, unknown, ...)                                                   \
+    {                                                                                              \
+        .key = #member, .type = GV_T_ENUM, AT(owner, member), .names = &gv_names_##table,          \
+        .silent = unknown, __VA_ARGS__                                                             \
+    }
+#define PLAIN(owner, member, kind, ...)                                                            \
+    {                                                                                              \
+        .key = #member, .type = kind, AT(owner, member), __VA_ARGS__                               \
+    }
+#define LIST(owner, member, most, element, ...)                                                    \
+    {                                                                                              \
+        .key = #member, .type = GV_T_LIST, AT(owner, member), COUNT(owner, n##member),             \
+        .limit = most, .object = element, __VA_ARGS__                                              \
+    }
+#define SECTION(name, where, element, ...)                                                         \
+    {                                                                                              \
+        .key = name, .type = GV_T_SECTION, .offset = where, .object = element, __VA_ARGS__         \
+    }
+#define DOC .doc =
+#define OBJECT(var, owner, label, table, checker, text)                                            \
+    static const struct gv_object var = {                                                          \
+        label, sizeof(struct owner), table, sizeof(table) / sizeof(table[0]), checker, text}
+
+static const struct gv_field gpu_fields[] = {
+    INT(gv_profile_gpu, index, 0, GV_MAX_GPUS - 1, -1, REQUIRED,
+        DOC "Number of the GPU in PCI order, from 0 without gaps."),
+    TEXT(gv_profile_gpu, model, REQUIRED, DOC "Name of the board as the driver gives it."),
+    PLAIN(gv_profile_gpu, pci_vendor, GV_T_HEX16, DOC "PCI vendor id, 0x10de for NVIDIA."),
+    PLAIN(gv_profile_gpu, pci_device, GV_T_HEX16, DOC "PCI device id."),
+    PLAIN(
+        gv_profile_gpu, bus_id, GV_T_BUS_ID,
+        DOC "PCI address, as in \"0000:1a:00.0\"; needed for `match: bus-id`."),
+    TEXT(gv_profile_gpu, uuid, DOC "UUID of the board; needed for `match: uuid`."),
+    INT(gv_profile_gpu, memory_mib, 0, 1e9, -1, DOC "Memory in MiB."),
+    INT(gv_profile_gpu, numa_node, 0, 1023, -1, DOC "NUMA node of its PCI slot."),
+    TEXT(
+        gv_profile_gpu, island,
+        DOC "GPUs with the same name are under one PCIe switch; a GPU alone has its own name."),
+    INT(gv_profile_gpu, sm, 10, 999, -1, DOC "Compute capability without the point: 70, 80, 90."),
+    INT(gv_profile_gpu, link_gen, 1, 16, -1, DOC "PCIe generation as trained under load."),
+    INT(gv_profile_gpu, link_width, 1, 64, -1, DOC "PCIe lanes as trained under load."),
+    INT(gv_profile_gpu, link_gen_max, 1, 16, -1, DOC "PCIe generation that board and slot could."),
+    INT(gv_profile_gpu, link_width_max, 1, 64, -1, DOC "PCIe lanes that board and slot could."),
+    INT(gv_profile_gpu, power_limit_w, 0, 100000, -1,
+        DOC "Power limit in W that was in force when measured: a setting, not a property."),
+    INT(gv_profile_gpu, app_core_mhz, 0, 100000, -1, DOC "Application clock of the core in MHz."),
+    INT(gv_profile_gpu, max_core_mhz, 0, 100000, -1, DOC "Highest clock of the core in MHz."),
+    INT(gv_profile_gpu, memory_mhz, 0, 100000, -1, DOC "Clock of the memory in MHz."),
+    TEXT(gv_profile_gpu, note, DOC "A remark for people."),
+};
+OBJECT(
+    gpu_object, gv_profile_gpu, "gpu", gpu_fields, gv_check_gpu,
+    "One GPU. All other sections name GPUs by its `index`.");
+
+static const struct gv_field machine_fields[] = {
+    ENUM(
+        gv_profile, match, match, GV_MATCH_SHAPE, REQUIRED,
+        DOC "How the profile finds its machine: by UUIDs, by PCI addresses, or by shape (PCI ids, "
+            "NUMA nodes and islands in PCI order; then it holds for every machine of the kind)."),
+    TEXT(gv_profile, cpu_vendor, DOC "intel, amd, arm; left out where not known."),
+    LIST(gv_profile, gpus, GV_MAX_GPUS, &gpu_object, REQUIRED, DOC "Every GPU of the machine."),
+};
+OBJECT(
+    machine_object, gv_profile, "machine", machine_fields, gv_check_machine,
+    "The machine that the figures belong to.");
+
+static const struct gv_field provenance_fields[] = {
+    ENUM(
+        gv_profile_provenance, kind, provenance, GV_PUBLISHED, REQUIRED,
+        DOC "Where the figures come from: `cuda` was measured by gv100, `virtual` by its testbench "
+            "(never used on a real machine)."),
+    TEXT(gv_profile_provenance, date, DOC "Day of the measurement, as in 2026-08-23."),
+    TEXT(gv_profile_provenance, driver, DOC "Version of the NVIDIA driver."),
+    TEXT(gv_profile_provenance, cuda, DOC "CUDA version that the measuring code was built with."),
+    TEXT(gv_profile_provenance, nccl, DOC "NCCL version, as in 2.28.9."),
+    TEXT(gv_profile_provenance, tool, DOC "Program that measured, with its version."),
+    TEXT(gv_profile_provenance, nccl_tests, DOC "Version of nccl-tests, where it measured."),
+    TEXT(gv_profile_provenance, source, DOC "Publication or file that the figures are from."),
+    TEXT(gv_profile_provenance, kernel, DOC "Linux kernel."),
+    TEXT(gv_profile_provenance, container, DOC "Container image, where measured in one."),
+};
+OBJECT(
+    provenance_object, gv_profile_provenance, "provenance", provenance_fields, NULL,
+    "Where the figures come from.");
+
+static const struct gv_field memory_fields[] = {
+    PLAIN(gv_profile_memory, gpus, GV_T_GPUS, REQUIRED, DOC "GPUs that the figures hold for."),
+    NUMBER(gv_profile_memory, theoretical_gbs, 1e9, NAN, DOC "Bus width times clock, in GB/s."),
+    FIGURE(
+        gv_profile_memory, copy_gbs,
+        DOC "Copy inside the GPU in GB/s, bytes read plus bytes written."),
+    FIGURE(gv_profile_memory, read_gbs, DOC "Reads in GB/s."),
+    FIGURE(gv_profile_memory, write_gbs, DOC "Writes in GB/s."),
+    FIGURE(gv_profile_memory, triad_gbs, DOC "a = b + s * c in GB/s, reads plus writes."),
+    TEXT(gv_profile_memory, note, DOC "A remark for people, such as \"mean of six\"."),
+};
+OBJECT(
+    memory_object, gv_profile_memory, "memory", memory_fields, NULL,
+    "Bandwidth of the GPUs' own memory.");
+
+static const struct gv_field host_link_fields[] = {
+    PLAIN(
+        gv_profile_host_link, gpus, GV_T_GPUS, REQUIRED,
+        DOC "One GPU, or the GPUs that ran together."),
+    PLAIN(
+        gv_profile_host_link, together, GV_T_BOOL,
+        DOC "true: all of `gpus` at once, figures are each GPU's share."),
+    PLAIN(
+        gv_profile_host_link, root_port, GV_T_BUS_ID,
+        DOC "PCI address of the topmost bridge above them."),
+    FIGURE(gv_profile_host_link, to_device_gbs, DOC "Host memory to GPU in GB/s."),
+    FIGURE(gv_profile_host_link, to_host_gbs, DOC "GPU to host memory in GB/s."),
+};
+OBJECT(
+    host_link_object, gv_profile_host_link, "host link", host_link_fields, NULL,
+    "Transfers between host memory and GPUs.");
+
+static const struct gv_field path_fields[] = {
+    PLAIN(gv_profile_path, from, GV_T_GPUS, REQUIRED, DOC "GPUs at the writing end."),
+    PLAIN(
+        gv_profile_path, to, GV_T_GPUS, REQUIRED,
+        DOC "GPUs at the other end. The entry covers each pair of one of `from` and one of `to`; "
+            "no pair may be covered by two entries."),
+    PLAIN(
+        gv_profile_path, both_directions, GV_T_BOOL,
+        DOC "true: it covers the way from `to` to `from` too."),
+    ENUM(
+        gv_profile_path, nccl_class, path_class, GV_PATH_UNKNOWN,
+        DOC "Class of the path as NCCL names it."),
+    TEXT(
+        gv_profile_path, smi_class,
+        DOC "Class as `nvidia-smi topo -m` prints it: PIX, PXB, PHB, NODE, SYS, NV4."),
+    INT(gv_profile_path, nvlinks, 0, 64, 0, DOC "Number of NVLinks of the pair."),
+    ENUM(
+        gv_profile_path, p2p, p2p, GV_P2P_UNVERIFIED,
+        DOC "What is known about P2P on it. Only `verified` is ever turned on; `corrupt`, `hung` "
+            "and `one-way` pairs are kept apart."),
+    FIGURE(gv_profile_path, write_gbs, DOC "P2P writes one way in GB/s."),
+    FIGURE(gv_profile_path, read_gbs, DOC "P2P reads one way in GB/s."),
+    FIGURE(gv_profile_path, both_ways_gbs, DOC "P2P writes both ways at once, the sum in GB/s."),
+    FIGURE(gv_profile_path, latency_us, DOC "Latency of a write by the GPU in microseconds."),
+    FIGURE(
+        gv_profile_path, loaded_write_gbs,
+        DOC "P2P writes in GB/s while other pairs use the same links."),
+    FIGURE(
+        gv_profile_path, host_path_gbs,
+        DOC "Copy through host memory in GB/s, for pairs without P2P; never a P2P figure."),
+    TEXT(gv_profile_path, note, DOC "A remark for people."),
+};
+OBJECT(
+    path_object, gv_profile_path, "path", path_fields, gv_check_path,
+    "What is known about the way between GPUs. A pair that no entry covers is `unverified`.");
+
+static const struct gv_field run_fields[] = {
+    TEXT(gv_profile_run, name, REQUIRED, DOC "\"first\", \"again\", or a date."),
+    {.key = "busbw_gbs",
+     .type = GV_T_SAMPLES,
+     AT(gv_profile_run, busbw_gbs),
+     COUNT(gv_profile_run, count),
+     .min = 0,
+     .max = 1e9,
+     .limit = 100000,
+     REQUIRED,
+     DOC "Every sample in the order taken, bus bandwidth in GB/s as nccl-tests defines it."},
+    {.key = "throttled",
+     .type = GV_T_FLAGS,
+     AT(gv_profile_run, throttled),
+     COUNT(gv_profile_run, count),
+     .limit = 100000,
+     DOC "For each sample: was a GPU throttled meanwhile. Left out where none was."},
+    NUMBER(
+        gv_profile_run, algbw_gbs, 1e9, NAN,
+        DOC "Algorithm bandwidth in GB/s, where published beside it."),
+};
+OBJECT(
+    run_object, gv_profile_run, "run", run_fields, NULL,
+    "Samples that were taken together. A group's variants are compared over all runs.");
+
+static const struct gv_field variant_fields[] = {
+    ENUM(
+        gv_profile_variant, edit, edit, GV_EDIT_NONE, REQUIRED,
+        DOC "How it was made to differ from NCCL's default; `none` is the default itself."),
+    INT(gv_profile_variant, lend_count, 0, 64, 0,
+        DOC "NVLinks in each lent entry; left out: the smallest that suffices."),
+    {.key = "lend",
+     .type = GV_T_PAIRS,
+     AT(gv_profile_variant, lend),
+     COUNT(gv_profile_variant, nlend),
+     .known_offset = GV_NO_OFFSET,
+     .limit = 16,
+     DOC "Pairs of GPUs that a link was lent to, as in [[4, 5], [8, 0]]."},
+    ENUM(
+        gv_profile_variant, algorithm, algo, GV_ALGO_ANY,
+        DOC "Algorithm that was forced; left out: NCCL's choice."),
+    ENUM(
+        gv_profile_variant, protocol, proto, GV_PROTO_ANY,
+        DOC "Protocol that was forced; left out: NCCL's choice."),
+    INT(gv_profile_variant, channels, 0, 64, 0,
+        DOC "Channels that were forced; left out: NCCL's choice."),
+    LIST(gv_profile_variant, runs, 256, &run_object, REQUIRED, DOC "The runs, at least one."),
+};
+OBJECT(
+    variant_object, gv_profile_variant, "variant", variant_fields, gv_check_variant,
+    "One way in which the group was measured.");
+
+static const struct gv_field group_fields[] = {
+    PLAIN(gv_profile_group, gpus, GV_T_GPUS, REQUIRED, DOC "GPUs of the communicator."),
+    ENUM(gv_profile_group, op, op, GV_OP_ALL_REDUCE, REQUIRED, DOC "Operation that was measured."),
+    PLAIN(
+        gv_profile_group, bytes, GV_T_BYTES, REQUIRED,
+        DOC "Size of the operation as nccl-tests writes it (1M = 1048576 bytes)."),
+    PLAIN(
+        gv_profile_group, loaded, GV_T_BOOL, DOC "true: measured while other groups were at work."),
+    {.key = "ring",
+     .type = GV_T_ORDER,
+     AT(gv_profile_group, ring),
+     COUNT(gv_profile_group, nring),
+     .limit = GV_MAX_GPUS,
+     DOC "Order of NCCL's default ring, as in [0, 1, 2]."},
+    {.key = "shm_edges",
+     .type = GV_T_PAIRS,
+     AT(gv_profile_group, shm_edges),
+     COUNT(gv_profile_group, nshm_edges),
+     .known_offset = offsetof(struct gv_profile_group, shm_edges_known),
+     .limit = GV_MAX_GPUS,
+     DOC "Edges of the ring that go through shared memory by default, as in [[4, 5], [5, 0]]; [] "
+         "says that none does, left out that it is not known."},
+    LIST(
+        gv_profile_group, variants, 256, &variant_object, REQUIRED,
+        DOC "The ways in which it was measured."),
+};
+OBJECT(
+    group_object, gv_profile_group, "group", group_fields, gv_check_group,
+    "Everything measured for one set of GPUs, one operation and one size.");
+
+static const struct gv_field policy_fields[] = {
+    NUMBER(
+        gv_profile_policy, min_gain, 10, 0.03,
+        DOC "Smallest gain of medians for which the default is left (0.03 = 3 %)."),
+    NUMBER(
+        gv_profile_policy, max_loss, 1, 0.05,
+        DOC "Largest loss of any other measured operation that is accepted (0.05 = 5 %)."),
+    PLAIN(
+        gv_profile_policy, operations, GV_T_OPS,
+        DOC "Operations that the jobs of this machine use; left out: any."),
+};
+OBJECT(policy_object, gv_profile_policy, "policy", policy_fields, NULL, "How decisions are made.");
+
+static const struct gv_field profile_fields[] = {
+    {.key = "gv100_profile",
+     .type = GV_T_SCHEMA,
+     .max = GV_PROFILE_SCHEMA,
+     REQUIRED,
+     DOC "Number of the schema: 1."},
+    TEXT(gv_profile, name, REQUIRED, DOC "Name of the machine or of its kind."),
+    SECTION("machine", 0, &machine_object, REQUIRED, DOC "The machine."),
+    SECTION(
+        "provenance", offsetof(struct gv_profile, provenance), &provenance_object, REQUIRED,
+        DOC "Where the figures come from."),
+    LIST(gv_profile, memory, 1024, &memory_object, DOC "Memory bandwidth."),
+    LIST(gv_profile, host_links, 1024, &host_link_object, DOC "Host links."),
+    LIST(gv_profile, paths, 8192, &path_object, DOC "Paths between GPUs."),
+    LIST(gv_profile, groups, 4096, &group_object, DOC "Measured collectives."),
+    SECTION("policy", offsetof(struct gv_profile, policy), &policy_object, DOC "How to decide."),
+    {.key = "complete",
+     .type = GV_T_END,
+     REQUIRED,
+     DOC "Always true, the last line: a file that was cut short lacks it."},
+};
+const struct gv_object gv_object_profile = {
+    "profile",        sizeof(struct gv_profile),
+    profile_fields,   sizeof(profile_fields) / sizeof(profile_fields[0]),
+    gv_check_profile, "What was measured on a machine."};
