@@ -11,10 +11,13 @@
 
 struct gv_tree; /* owned by the caller, gv_tree_free */
 
-/* NCCL's own tree of this machine: every CPU node, and the branches that lead to GPUs and NICs,
- * with the levels that NCCL's detection keeps (every second one of sysfs). Attributes that NCCL
- * fills by itself (affinity, link speed and width, vendor ids, gpu fields, NVLinks) are left out.
- * `sysfs` as /sys. NULL with `err`. */
+/* NCCL's own tree of this machine: every CPU node, and the branches that lead to GPUs and NICs
+ * (NICs only while there is room: NCCL finds one that is not listed by itself, at the same place),
+ * with the levels that NCCL's detection keeps (every second one of sysfs). Attributes of PCI
+ * devices and GPUs that NCCL fills by itself (link speed and width, vendor ids, gpu fields,
+ * NVLinks) are left out. CPUs carry affinity, arch, vendor, familyid and modelid as NCCL would
+ * write them: from CPUID where `sysfs` is "/sys", else from <sysfs>/devices/system/cpu/modalias
+ * (CPUID where that is not there), since NCCL fails on a cpu that lacks them. NULL with `err`. */
 struct gv_tree *gv_tree_from_sysfs(const char *sysfs, struct gv_error *err);
 
 /* A topology file of the user's or NCCL's virtual one. Whole or not at all: cut files, version
@@ -30,6 +33,10 @@ struct gv_tree *gv_tree_base(const char *user_file, const char *sysfs, struct gv
 void gv_tree_free(struct gv_tree *tree);
 struct gv_tree *gv_tree_copy(const struct gv_tree *tree); /* NULL: out of memory */
 
+/* Bus ids of the GPUs (pci elements of class 0x03.. or with a gpu element) in file order. Returns
+ * their number, at most `n`. */
+int gv_tree_gpus(const struct gv_tree *tree, char (*bus_ids)[24], int n);
+
 /* Facts about one GPU that the edits need and that the tree may not hold. */
 struct gv_tree_gpu {
     const char *bus_id; /* "0000:1a:00.0" */
@@ -41,6 +48,8 @@ struct gv_tree_gpu {
         int count;
     } nvlink[18];
 };
+
+/* The edits check first and change then: a refused edit leaves the tree as it was. */
 
 /* LEND: an nvlink entry in both GPUs' elements. count 0: the smallest whose bandwidth (count x the
  * per-link figure of that sm) is not below the slower of both GPUs' PCIe links (read from `sysfs`

@@ -1,0 +1,329 @@
+/* NCCL's own tree of a machine. NCCL (2.19 to 2.30) goes up from a device two levels of sysfs at a
+ * time: the port above a device is passed over, the one above that becomes its pci parent. Where a
+ * level on the way is no PCI device (the host bridge), the CPU of the NUMA node that the lower
+ * device names is the parent. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugin/topology/cpu.h"
+#include "plugin/topology/file.h"
+#include "plugin/topology/tree.h"
+
+/* NICs are listed while the tree stays so small: NCCL adds its gpu, nvlink, nic and net elements to
+ * the same store of 256, and finds a NIC that is not listed by itself, at the same place. */
+#define ROOM_ELEMS 128
+#define ROOM_CHILDREN 24
+#define MAX_DEVICES 8192
+
+struct device {
+    char bus_id[13];
+    bool gpu;
+    bool counts; /* stands in the tree; false: a NIC's virtual or second function */
+};
+
+struct builder {
+    const char *sysfs;
+    struct device *device;
+    int ndevices, cap;
+    struct gv_cpu_kind kind;
+    struct gv_tree *tree;
+};
+
+static bool is_bus_id(const char *name)
+{
+    static const char shape[] = "xxxx:xx:xx.x";
+    for (int i = 0; i < 12; i++) {
+        if (shape[i] == 'x' ? !isxdigit((unsigned char)name[i]) : name[i] != shape[i])
+            return false;
+    }
+    return !name[12];
+}
+
+static void
+device_file(const struct builder *b, const char *bus_id, const char *file, char *out, size_t size)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/%s", b->sysfs, bus_id, file);
+    gv_file_line(path, out, size);
+}
+
+static bool is_virtual(const struct builder *b, const char *bus_id)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/physfn", b->sysfs, bus_id);
+    return !access(path, F_OK);
+}
+
+/* 0 or -1: out of memory. Devices that are neither an NVIDIA GPU nor a NIC are passed over. */
+static int look_at(struct builder *b, const char *bus_id)
+{
+    char class[16], vendor[16];
+    device_file(b, bus_id, "class", class, sizeof(class));
+    bool display = !strncmp(class, "0x0300", 6) || !strncmp(class, "0x0302", 6);
+    if (display)
+        device_file(b, bus_id, "vendor", vendor, sizeof(vendor));
+    bool gpu = display && !strcmp(vendor, "0x10de"), nic = !strncmp(class, "0x02", 4);
+    if (!gpu && !nic)
+        return 0;
+    if (b->ndevices == b->cap) {
+        int cap = b->cap ? b->cap * 2 : 64;
+        struct device *device = realloc(b->device, (size_t)cap * sizeof(*device));
+        if (!device)
+            return -1;
+        b->device = device;
+        b->cap = cap;
+    }
+    struct device *d = &b->device[b->ndevices++];
+    memcpy(d->bus_id, bus_id, sizeof(d->bus_id));
+    d->gpu = gpu;
+    d->counts = gpu || (bus_id[11] == '0' && !is_virtual(b, bus_id));
+    return 0;
+}
+
+static int by_bus_id(const void *a, const void *b)
+{
+    return strcmp(((const struct device *)a)->bus_id, ((const struct device *)b)->bus_id);
+}
+
+static int scan(struct builder *b, struct gv_error *err)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/bus/pci/devices", b->sysfs);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return gv_error_at(err, path, 0, 0, "cannot be read: %s", strerror(errno));
+    int rc = 0;
+    const struct dirent *entry;
+    for (int n = 0; !rc && n < MAX_DEVICES && (entry = readdir(dir)); n++) {
+        if (is_bus_id(entry->d_name) && look_at(b, entry->d_name))
+            rc = gv_error_set(err, "out of memory");
+    }
+    closedir(dir);
+    bool gpu = false;
+    for (int i = 0; i < b->ndevices; i++)
+        gpu |= b->device[i].gpu;
+    if (!rc && !gpu)
+        return gv_error_at(err, path, 0, 0, "no NVIDIA GPU (class 0x0300 or 0x0302) is there");
+    if (!rc)
+        qsort(b->device, (size_t)b->ndevices, sizeof(*b->device), by_bus_id);
+    return rc;
+}
+
+/* Cuts the last part of `path` and returns the new last part. */
+static const char *go_up(char *path)
+{
+    char *end = strrchr(path, '/');
+    if (!end || end == path)
+        return "";
+    *end = '\0';
+    return strrchr(path, '/') ? strrchr(path, '/') + 1 : "";
+}
+
+static struct gv_elem *new_pci(const char *path)
+{
+    char file[PATH_MAX + 16], class[16];
+    struct gv_elem *elem = gv_elem_new("pci");
+    if (!elem)
+        return NULL;
+    snprintf(file, sizeof(file), "%s/class", path);
+    gv_file_line(file, class, sizeof(class));
+    if (gv_elem_set(elem, "busid", strrchr(path, '/') + 1) ||
+        (class[0] && gv_elem_set(elem, "class", class))) {
+        gv_elem_free(elem);
+        return NULL;
+    }
+    return elem;
+}
+
+/* Cuts `path` to the pci parent as NCCL sees it; false: the parent is the CPU. */
+static bool to_parent(char *path)
+{
+    return is_bus_id(go_up(path)) && is_bus_id(go_up(path));
+}
+
+/* The CPU of the device at `path`, made if new; NULL: out of memory. */
+static struct gv_elem *cpu_of(struct builder *b, const char *path)
+{
+    char file[PATH_MAX + 16], numaid[8];
+    snprintf(file, sizeof(file), "%s/numa_node", path);
+    gv_file_line(file, numaid, sizeof(numaid));
+    return gv_cpu_element(b->tree, numaid, &b->kind, b->sysfs);
+}
+
+/* One level: the element of the device at `path`, found or made (`*made`), with `below` in it. */
+static struct gv_elem *
+level_of(struct builder *b, const char *path, struct gv_elem *below, bool *made)
+{
+    struct gv_elem *elem = gv_tree_find_pci(b->tree, strrchr(path, '/') + 1);
+    *made = !elem;
+    if (!elem)
+        elem = new_pci(path);
+    if (elem && (!below || !gv_elem_insert_sorted(elem, below)))
+        return elem;
+    if (*made)
+        gv_elem_free(elem);
+    return NULL;
+}
+
+/* Puts the device at `path` (consumed) and what is missing above it into the tree. */
+static int place(struct builder *b, char *path)
+{
+    struct gv_elem *below = NULL;
+    for (int level = 0; level < GV_TREE_MAX_DEPTH; level++) {
+        bool made;
+        struct gv_elem *elem = level_of(b, path, below, &made);
+        if (!elem)
+            break;
+        if (!made)
+            return 0;
+        below = elem;
+        char here[PATH_MAX];
+        strcpy(here, path);
+        if (to_parent(path))
+            continue;
+        struct gv_elem *cpu = cpu_of(b, here);
+        if (cpu && !gv_elem_insert_sorted(cpu, elem))
+            return 0;
+        break;
+    }
+    gv_elem_free(below);
+    return -1;
+}
+
+/* Only the CPU that the device would hang on, so that every CPU NCCL may ask for is there. */
+static int place_cpu(struct builder *b, char *path)
+{
+    char here[PATH_MAX];
+    do
+        strcpy(here, path);
+    while (to_parent(path));
+    return cpu_of(b, here) ? 0 : -1;
+}
+
+static int add_devices(struct builder *b, bool nics)
+{
+    for (int i = 0; i < b->ndevices; i++) {
+        const struct device *d = &b->device[i];
+        char link[PATH_MAX], path[PATH_MAX];
+        snprintf(link, sizeof(link), "%s/bus/pci/devices/%s", b->sysfs, d->bus_id);
+        if (!realpath(link, path) || !is_bus_id(strrchr(path, '/') + 1))
+            continue;
+        bool whole = d->gpu || (nics && d->counts);
+        if (whole ? place(b, path) : place_cpu(b, path))
+            return -1;
+    }
+    return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+/* Every NUMA node that has processors. */
+static int add_nodes(struct builder *b)
+{
+    char path[PATH_MAX], mask[1024];
+    int node[GV_TREE_MAX_CPUS], n = 0, rc = 0;
+    snprintf(path, sizeof(path), "%s/devices/system/node", b->sysfs);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return 0;
+    const struct dirent *entry;
+    while (n < GV_TREE_MAX_CPUS && (entry = readdir(dir))) {
+        char end;
+        if (sscanf(entry->d_name, "node%d%c", &node[n], &end) == 1 && node[n] >= 0)
+            n++;
+    }
+    closedir(dir);
+    qsort(node, (size_t)n, sizeof(*node), by_number);
+    for (int i = 0; !rc && i < n; i++) {
+        char numaid[16], map[PATH_MAX];
+        snprintf(numaid, sizeof(numaid), "%d", node[i]);
+        snprintf(map, sizeof(map), "%s/devices/system/node/node%s/cpumap", b->sysfs, numaid);
+        gv_file_line(map, mask, sizeof(mask));
+        if (mask[strspn(mask, "0,")] && !gv_cpu_element(b->tree, numaid, &b->kind, b->sysfs))
+            rc = -1;
+    }
+    return rc;
+}
+
+static bool has_gpu(const struct builder *b, const struct gv_elem *elem)
+{
+    const char *bus_id = gv_elem_get(elem, "busid");
+    for (int i = 0; bus_id && i < b->ndevices; i++) {
+        if (b->device[i].gpu && !strcmp(b->device[i].bus_id, bus_id))
+            return true;
+    }
+    for (int i = 0; i < elem->nsubs; i++) {
+        if (has_gpu(b, elem->sub[i]))
+            return true;
+    }
+    return false;
+}
+
+/* CPUs with GPUs first: NCCL hangs NICs that are no PCI devices on the first one. */
+static int order_cpus(struct builder *b)
+{
+    struct gv_elem *root = b->tree->root;
+    int front = 0;
+    b->tree->cpu = calloc((size_t)root->nsubs, sizeof(*b->tree->cpu));
+    if (!b->tree->cpu)
+        return -1;
+    for (int i = 0; i < root->nsubs; i++) {
+        struct gv_elem *cpu = root->sub[i];
+        snprintf(b->tree->cpu[i], sizeof(*b->tree->cpu), "%s", gv_elem_get(cpu, "numaid"));
+        if (!has_gpu(b, cpu))
+            continue;
+        for (int j = i; j > front; j--)
+            root->sub[j] = root->sub[j - 1];
+        root->sub[front++] = cpu;
+    }
+    b->tree->ncpus = root->nsubs;
+    return 0;
+}
+
+static bool fits(const struct gv_elem *elem, int *count)
+{
+    ++*count;
+    bool ok = elem->nsubs <= ROOM_CHILDREN;
+    for (int i = 0; i < elem->nsubs; i++)
+        ok = fits(elem->sub[i], count) && ok;
+    return ok && *count <= ROOM_ELEMS;
+}
+
+static struct gv_tree *build(struct builder *b, bool nics)
+{
+    b->tree = gv_tree_new();
+    if (b->tree && !add_nodes(b) && !add_devices(b, nics) && !order_cpus(b))
+        return b->tree;
+    gv_tree_free(b->tree);
+    return NULL;
+}
+
+struct gv_tree *gv_tree_from_sysfs(const char *sysfs, struct gv_error *err)
+{
+    struct builder b = {.sysfs = sysfs};
+    struct gv_tree *tree = NULL;
+    int count = 0;
+
+    if (!scan(&b, err)) {
+        b.kind = gv_cpu_kind_of(sysfs);
+        tree = build(&b, true);
+        if (tree && !fits(tree->root, &count)) {
+            gv_tree_free(tree);
+            tree = build(&b, false);
+        }
+        if (!tree)
+            gv_error_set(err, "out of memory, or a PCI path of over %d levels", GV_TREE_MAX_DEPTH);
+    }
+    free(b.device);
+    return tree;
+}
