@@ -88,6 +88,37 @@ static int write_node(const struct gv_bench_node *node, const char *root)
     return make_folders(folder) ? -1 : put(folder, "cpumap", "%s\n", node->cpus);
 }
 
+/* The kernel's line about the processor. NCCL's family (in the machine file) shifts the extended
+ * part by four, the kernel's does not. */
+static int write_cpu(const struct gv_bench_cpu *cpu, const char *root)
+{
+    static const struct {
+        const char *vendor;
+        int number; /* arch/x86/include/asm/processor.h */
+    } known[] = {
+        {"GenuineIntel", 0},
+        {"AuthenticAMD", 2},
+        {"CentaurHauls", 5},
+        {"HygonGenuine", 9},
+        {"  Shanghai  ", 10}};
+    char folder[PATH_MAX];
+    int vendor = 0xff, family = cpu->family > 0xf ? 0xf + ((cpu->family - 0xf) >> 4) : cpu->family;
+
+    snprintf(folder, sizeof(folder), "%s/devices/system/cpu", root);
+    if (make_folders(folder))
+        return -1;
+    if (strcmp(cpu->arch, "x86_64"))
+        return put(
+            folder, "modalias", "cpu:type:%s:feature:\n",
+            strcmp(cpu->arch, "arm64") ? "ppc64le" : "aarch64");
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (!strcmp(known[i].vendor, cpu->vendor))
+            vendor = known[i].number;
+    return put(
+        folder, "modalias", "cpu:type:x86,ven%04Xfam%04Xmod%04X:feature:\n", vendor, family,
+        cpu->model);
+}
+
 static int write_uuid(const struct gv_bench_gpu *gpu, const char *root)
 {
     char folder[PATH_MAX];
@@ -115,7 +146,7 @@ int gv_bench_machine_sysfs(
     char folder[PATH_MAX];
     int rc = snprintf(folder, sizeof(folder), "%s/bus/pci/devices", root) >= PATH_MAX - 128;
 
-    rc = rc || make_folders(folder) || write_facts(machine, root);
+    rc = rc || make_folders(folder) || write_facts(machine, root) || write_cpu(&machine->cpu, root);
     for (int i = 0; !rc && i < machine->nbridges; i++)
         rc = write_pci(machine, &machine->bridges[i], root);
     for (int i = 0; !rc && i < machine->ngpus; i++) {
