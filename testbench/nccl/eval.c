@@ -1,5 +1,6 @@
 #include "testbench/nccl/gv_nccl_eval.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,6 +195,12 @@ static void set_sm(const struct gv_nt_system *sys, int sm, struct gv_nccl_eval_o
     }
 }
 
+/* Six decimals, as the log shows them. */
+static double shown(float gbs)
+{
+    return round((double)gbs * 1e6) / 1e6;
+}
+
 /* Ring first; the tree must have as many channels, and the communicator takes the fewer, twice. */
 static void search_graphs(struct gv_nt_system *sys, struct gv_nccl_eval_out *out, int *order)
 {
@@ -208,9 +215,9 @@ static void search_graphs(struct gv_nt_system *sys, struct gv_nccl_eval_out *out
     out->graph_path = ring->type;
     out->graph_path_tree = tree->type;
     out->graph_channels = ring->channels;
-    out->graph_gbs = ring->gbs_intra;
+    out->graph_gbs = shown(ring->gbs_intra);
     out->tree_channels = tree->channels;
-    out->tree_gbs = tree->gbs_intra;
+    out->tree_gbs = shown(tree->gbs_intra);
     out->tree_chain = tree->shape == GV_NT_TREE_CHAIN;
     out->same_channels = ring->same_channels;
     int both = ring->channels < tree->channels ? ring->channels : tree->channels;

@@ -87,14 +87,6 @@ int gv_nt_system_build(
 /* NULL is allowed. */
 void gv_nt_system_free(struct gv_nt_system *sys);
 
-/* Adds bandwidth to the link of that wire, made if absent; links stay sorted, fastest first. */
-int gv_nt_connect(
-    struct gv_nt_system *sys, struct gv_nt_node *from, struct gv_nt_node *to, enum gv_nt_wire wire,
-    float gbs);
-
-/* NCCL's figure for one NVLink of a compute capability, GB/s. */
-float gv_nt_nvlink_gbs(int sm, int release);
-
 static inline struct gv_nt_path *gv_nt_path_between(
     const struct gv_nt_system *sys, const struct gv_nt_node *a, const struct gv_nt_node *b)
 {
