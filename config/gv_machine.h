@@ -12,12 +12,14 @@
 
 struct gv_machine_gpu {
     char bus_id[20];    /* "0000:1a:00.0", lower case */
-    char root_port[20]; /* topmost bridge above it; GPUs that share it are one island */
+    char root_port[20]; /* topmost bridge above it; GPUs that share it are one island. "" where
+                           there is none: then it is an island alone */
     uint16_t pci_vendor, pci_device;
     int numa_node;
     int link_width; /* current_link_width, -1 not known */
     int link_width_max;
-    char uuid[48]; /* from proc/driver/nvidia where readable, else "" */
+    char uuid[48]; /* from /proc/driver/nvidia where readable (in a replayed machine from
+                      <sysfs>/gv100/gpus/<bus id>/uuid), else "" */
 };
 
 struct gv_machine {
@@ -26,7 +28,8 @@ struct gv_machine {
     char driver[32];  /* version from <sysfs>/module/nvidia/version; "" not known */
     char boot_id[40]; /* from /proc/sys/kernel/random/boot_id; in a replayed machine from
                          <sysfs>/gv100/boot_id if there, else "" */
-    char host[65];    /* host name */
+    char host[65];    /* host name; in a replayed machine from <sysfs>/gv100/host if there */
+    bool replayed;    /* the sysfs root was not /sys: a machine that is not here */
 };
 
 /* The sysfs root: $GV100_SYSFS where set (secure_getenv), else "/sys". */
@@ -41,7 +44,11 @@ int gv_machine_read(const char *sysfs, struct gv_machine *out, struct gv_error *
  * index (-1 for a GPU the profile does not know, only for match uuid/bus-id) and returns 0. Else
  * -1, and `err` names the first field that differs ("GPU 6: PCI device 1db6 here, 1df6 in the
  * profile"). SHAPE compares number, PCI ids, NUMA nodes and the partition into islands in PCI order
- * (island names do not matter). A field the profile does not know is not compared. */
+ * (island names do not matter). A field the profile does not know is not compared, except that
+ * SHAPE needs every GPU's PCI device and island: a profile without them would match machines that
+ * it was not made for. UUID and BUS_ID compare PCI ids, NUMA nodes and islands too, since a board
+ * that was moved to another slot has other paths. A GPU whose UUID this process cannot read (a
+ * container may hide it) is found by its bus id if the profile has it. */
 int gv_profile_matches(
     const struct gv_profile *profile, const struct gv_machine *machine, int map[GV_MAX_GPUS],
     struct gv_error *err);
@@ -60,5 +67,11 @@ struct gv_profile *gv_profile_find(
  * installed share folder. Returns 0 and fills out[PATH_MAX], or -1 with `err` naming the nearest
  * shipped name. */
 int gv_profile_resolve(const char *name_or_path, char *out, struct gv_error *err);
+
+/* The folder of shipped profiles: $GV100_PROFILE_DIR; else the first that is there of
+ * ../share/gv100/profiles and ../../share/gv100/profiles (seen from the file that holds this code:
+ * the command or the plugin; the build tree has the same layout), `profiles` beside it, the
+ * installed share folder. Returns 0 and fills out[PATH_MAX], or -1 with `err`. */
+int gv_profile_shipped_folder(char *out, struct gv_error *err);
 
 #endif

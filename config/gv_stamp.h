@@ -25,10 +25,17 @@ struct gv_stamp {
  * was 580.1 when checked, 580.2 is loaded"), and the command to run (`gv100 verify`). */
 int gv_stamp_find(const struct gv_machine *machine, struct gv_stamp *out, struct gv_error *err);
 
+/* Where a stamp is to be written: $GV100_STAMP; for root /var/lib/gv100/verified.yaml; else in this
+ * user's state folder. Returns 0 and fills out[PATH_MAX], or -1 with `err` (no HOME). */
+int gv_stamp_path(char *out, struct gv_error *err);
+
+/* Only a file that can be believed (see above) and that is whole. */
 int gv_stamp_read(const char *path, struct gv_stamp *out, struct gv_error *err);
-/* Whole or not at all, mode 0644. */
+/* Whole or not at all, mode 0644; missing folders are made. */
 int gv_stamp_write(const struct gv_stamp *stamp, const char *path, struct gv_error *err);
-/* Whether it holds for this machine now. Returns 0, or -1 with `err`. */
+/* Whether it holds for this machine now: same boot, driver and bus ids (the host's name is not
+ * compared, containers have other ones). Returns 0, or -1 with `err`. A real machine needs a boot
+ * id and a driver version on both sides; a replayed one may have neither. */
 int gv_stamp_holds(
     const struct gv_stamp *stamp, const struct gv_machine *machine, struct gv_error *err);
 

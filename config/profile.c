@@ -1,34 +1,13 @@
 /* The profile as a whole: from and to YAML, and questions about its pairs. */
 #include "config/gv_profile.h"
 
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/gv_str.h"
 #include "config/file.h"
+#include "config/plain_locale.h"
 #include "config/schema.h"
-
-/* A host program may have set a locale with a decimal comma. The thread's own is put back. */
-struct plain_locale {
-    locale_t plain, before;
-};
-
-static struct plain_locale enter_plain_locale(void)
-{
-    struct plain_locale l = {newlocale(LC_ALL_MASK, "C", (locale_t)0), (locale_t)0};
-    if (l.plain)
-        l.before = uselocale(l.plain);
-    return l;
-}
-
-static void leave_plain_locale(struct plain_locale l)
-{
-    if (!l.plain)
-        return;
-    uselocale(l.before);
-    freelocale(l.plain);
-}
 
 static uint64_t fnv1a(const char *text, size_t len)
 {
@@ -58,10 +37,10 @@ gv_profile_parse(const char *text, unsigned long len, const char *name, struct g
         return NULL;
     struct gv_profile *profile = gv_profile_new();
     struct gv_reader reader = {.tree = &tree, .name = name, .err = err};
-    struct plain_locale locale = enter_plain_locale();
+    struct gv_plain_locale locale = gv_plain_locale_enter();
     int rc = profile ? gv_read_object(&reader, 0, &gv_object_profile, profile)
                      : gv_error_at(err, name, 0, 0, "out of memory");
-    leave_plain_locale(locale);
+    gv_plain_locale_leave(locale);
     gv_yaml_finish(&tree);
     if (rc) {
         gv_profile_free(profile);
@@ -84,9 +63,9 @@ struct gv_profile *gv_profile_read(const char *path, struct gv_error *err)
 
 int gv_profile_format(const struct gv_profile *profile, struct gv_str *out)
 {
-    struct plain_locale locale = enter_plain_locale();
+    struct gv_plain_locale locale = gv_plain_locale_enter();
     gv_write_object(&gv_object_profile, profile, out);
-    leave_plain_locale(locale);
+    gv_plain_locale_leave(locale);
     return out->failed ? -1 : 0;
 }
 

@@ -5,52 +5,7 @@
 
 #include "config/check.h"
 #include "config/gv_profile.h"
-
-#define AT(owner, member) .offset = offsetof(struct owner, member)
-#define SIZE(owner, member) .size = sizeof(((struct owner *)0)->member)
-#define COUNT(owner, member) .count_offset = offsetof(struct owner, member)
-#define REQUIRED .required = true
-
-#define TEXT(owner, member, ...)                                                                   \
-    {                                                                                              \
-        .key = #member, .type = GV_T_TEXT, AT(owner, member), SIZE(owner, member), __VA_ARGS__     \
-    }
-#define INT(owner, member, lowest, highest, unknown, ...)                                          \
-    {                                                                                              \
-        .key = #member, .type = GV_T_INT, AT(owner, member), .min = lowest, .max = highest,        \
-        .silent = unknown, __VA_ARGS__                                                             \
-    }
-#define NUMBER(owner, member, highest, unknown, ...)                                               \
-    {                                                                                              \
-        .key = #member, .type = GV_T_NUMBER, AT(owner, member), .min = 0, .max = highest,          \
-        .silent = unknown, __VA_ARGS__                                                             \
-    }
-#define FIGURE(owner, member, ...)                                                                 \
-    {                                                                                              \
-        .key = #member, .type = GV_T_FIGURE, AT(owner, member), .min = 0, .max = 1e9, __VA_ARGS__  \
-    }
-#define ENUM(owner, member, table, unknown, ...)                                                   \
-    {                                                                                              \
-        .key = #member, .type = GV_T_ENUM, AT(owner, member), .names = &gv_names_##table,          \
-        .silent = unknown, __VA_ARGS__                                                             \
-    }
-#define PLAIN(owner, member, kind, ...)                                                            \
-    {                                                                                              \
-        .key = #member, .type = kind, AT(owner, member), __VA_ARGS__                               \
-    }
-#define LIST(owner, member, most, element, ...)                                                    \
-    {                                                                                              \
-        .key = #member, .type = GV_T_LIST, AT(owner, member), COUNT(owner, n##member),             \
-        .limit = most, .object = element, __VA_ARGS__                                              \
-    }
-#define SECTION(name, where, element, ...)                                                         \
-    {                                                                                              \
-        .key = name, .type = GV_T_SECTION, .offset = where, .object = element, __VA_ARGS__         \
-    }
-#define DOC .doc =
-#define OBJECT(var, owner, label, table, checker, text)                                            \
-    static const struct gv_object var = {                                                          \
-        label, sizeof(struct owner), table, sizeof(table) / sizeof(table[0]), checker, text}
+#include "config/schema_table.h"
 
 static const struct gv_field gpu_fields[] = {
     INT(gv_profile_gpu, index, 0, GV_MAX_GPUS - 1, -1, REQUIRED,
@@ -79,7 +34,7 @@ static const struct gv_field gpu_fields[] = {
     INT(gv_profile_gpu, memory_mhz, 0, 100000, -1, DOC "Clock of the memory in MHz."),
     TEXT(gv_profile_gpu, note, DOC "A remark for people."),
 };
-OBJECT(
+static OBJECT(
     gpu_object, gv_profile_gpu, "gpu", gpu_fields, gv_check_gpu,
     "One GPU. All other sections name GPUs by its `index`.");
 
@@ -91,7 +46,7 @@ static const struct gv_field machine_fields[] = {
     TEXT(gv_profile, cpu_vendor, DOC "intel, amd, arm; left out where not known."),
     LIST(gv_profile, gpus, GV_MAX_GPUS, &gpu_object, REQUIRED, DOC "Every GPU of the machine."),
 };
-OBJECT(
+static OBJECT(
     machine_object, gv_profile, "machine", machine_fields, gv_check_machine,
     "The machine that the figures belong to.");
 
@@ -110,7 +65,7 @@ static const struct gv_field provenance_fields[] = {
     TEXT(gv_profile_provenance, kernel, DOC "Linux kernel."),
     TEXT(gv_profile_provenance, container, DOC "Container image, where measured in one."),
 };
-OBJECT(
+static OBJECT(
     provenance_object, gv_profile_provenance, "provenance", provenance_fields, NULL,
     "Where the figures come from.");
 
@@ -125,7 +80,7 @@ static const struct gv_field memory_fields[] = {
     FIGURE(gv_profile_memory, triad_gbs, DOC "a = b + s * c in GB/s, reads plus writes."),
     TEXT(gv_profile_memory, note, DOC "A remark for people, such as \"mean of six\"."),
 };
-OBJECT(
+static OBJECT(
     memory_object, gv_profile_memory, "memory", memory_fields, NULL,
     "Bandwidth of the GPUs' own memory.");
 
@@ -142,7 +97,7 @@ static const struct gv_field host_link_fields[] = {
     FIGURE(gv_profile_host_link, to_device_gbs, DOC "Host memory to GPU in GB/s."),
     FIGURE(gv_profile_host_link, to_host_gbs, DOC "GPU to host memory in GB/s."),
 };
-OBJECT(
+static OBJECT(
     host_link_object, gv_profile_host_link, "host link", host_link_fields, NULL,
     "Transfers between host memory and GPUs.");
 
@@ -178,7 +133,7 @@ static const struct gv_field path_fields[] = {
         DOC "Copy through host memory in GB/s, for pairs without P2P; never a P2P figure."),
     TEXT(gv_profile_path, note, DOC "A remark for people."),
 };
-OBJECT(
+static OBJECT(
     path_object, gv_profile_path, "path", path_fields, gv_check_path,
     "What is known about the way between GPUs. A pair that no entry covers is `unverified`.");
 
@@ -203,7 +158,7 @@ static const struct gv_field run_fields[] = {
         gv_profile_run, algbw_gbs, 1e9, NAN,
         DOC "Algorithm bandwidth in GB/s, where published beside it."),
 };
-OBJECT(
+static OBJECT(
     run_object, gv_profile_run, "run", run_fields, NULL,
     "Samples that were taken together. A group's variants are compared over all runs.");
 
@@ -230,7 +185,7 @@ static const struct gv_field variant_fields[] = {
         DOC "Channels that were forced; left out: NCCL's choice."),
     LIST(gv_profile_variant, runs, 256, &run_object, REQUIRED, DOC "The runs, at least one."),
 };
-OBJECT(
+static OBJECT(
     variant_object, gv_profile_variant, "variant", variant_fields, gv_check_variant,
     "One way in which the group was measured.");
 
@@ -260,7 +215,7 @@ static const struct gv_field group_fields[] = {
         gv_profile_group, variants, 256, &variant_object, REQUIRED,
         DOC "The ways in which it was measured."),
 };
-OBJECT(
+static OBJECT(
     group_object, gv_profile_group, "group", group_fields, gv_check_group,
     "Everything measured for one set of GPUs, one operation and one size.");
 
@@ -275,7 +230,8 @@ static const struct gv_field policy_fields[] = {
         gv_profile_policy, operations, GV_T_OPS,
         DOC "Operations that the jobs of this machine use; left out: any."),
 };
-OBJECT(policy_object, gv_profile_policy, "policy", policy_fields, NULL, "How decisions are made.");
+static OBJECT(
+    policy_object, gv_profile_policy, "policy", policy_fields, NULL, "How decisions are made.");
 
 static const struct gv_field profile_fields[] = {
     {.key = "gv100_profile",
@@ -298,7 +254,6 @@ static const struct gv_field profile_fields[] = {
      REQUIRED,
      DOC "Always true, the last line: a file that was cut short lacks it."},
 };
-const struct gv_object gv_object_profile = {
-    "profile",        sizeof(struct gv_profile),
-    profile_fields,   sizeof(profile_fields) / sizeof(profile_fields[0]),
-    gv_check_profile, "What was measured on a machine."};
+OBJECT(
+    gv_object_profile, gv_profile, "profile", profile_fields, gv_check_profile,
+    "What was measured on a machine.");
