@@ -69,6 +69,7 @@ struct gv_plan {
                          NVLinks form no chain) */
     bool veto_ll128;  /* a link is lent: LL128 must not be chosen */
     bool level_pxb;   /* SEPARATE cannot work here: NCCL_P2P_LEVEL=PXB for the process instead */
+    bool other_nccl;  /* rule 7: nccl_version has another major.minor than the profile's: no rows */
     enum gv_evidence evidence;
     bool thin;   /* decided on fewer than three samples on a side */
     double gain; /* median over median minus 1; NAN where nothing was measured for these GPUs */

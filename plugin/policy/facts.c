@@ -1,0 +1,167 @@
+#include "plugin/policy/facts.h"
+
+#include <math.h>
+#include <string.h>
+
+static void pair_set(gv_gpuset sets[GV_MAX_GPUS], int a, int b)
+{
+    sets[a] |= GV_GPU_BIT(b);
+    sets[b] |= GV_GPU_BIT(a);
+}
+
+static gv_gpuset machine_gpus(const struct gv_profile *profile)
+{
+    return profile->ngpus >= GV_MAX_GPUS ? ~(gv_gpuset)0 : GV_GPU_BIT(profile->ngpus) - 1;
+}
+
+/* Enters one entry for the ordered pairs that it covers, `from` x `to`. */
+static void fill_paths_one_way(
+    struct gv_facts *facts, const struct gv_profile_path *path, gv_gpuset from, gv_gpuset to)
+{
+    for (; from; from &= from - 1) {
+        int a = gv_gpuset_first(from);
+        for (gv_gpuset rest = to & ~GV_GPU_BIT(a); rest; rest &= rest - 1)
+            facts->path[a][gv_gpuset_first(rest)] = path;
+    }
+}
+
+static void fill_paths(struct gv_facts *facts)
+{
+    const struct gv_profile *profile = facts->profile;
+    gv_gpuset all = machine_gpus(profile);
+    for (int i = 0; i < profile->npaths; i++) {
+        const struct gv_profile_path *path = &profile->paths[i];
+        fill_paths_one_way(facts, path, path->from & all, path->to & all);
+        if (path->both_directions)
+            fill_paths_one_way(facts, path, path->to & all, path->from & all);
+    }
+}
+
+static void fill_islands(struct gv_facts *facts)
+{
+    const struct gv_profile *profile = facts->profile;
+    for (int a = 0; a < profile->ngpus; a++)
+        for (int b = 0; b < profile->ngpus; b++)
+            if (a == b || (profile->gpus[a].island[0] &&
+                           !strcmp(profile->gpus[a].island, profile->gpus[b].island)))
+                facts->island[a] |= GV_GPU_BIT(b);
+}
+
+static bool is_bad(enum gv_p2p state)
+{
+    return state == GV_P2P_CORRUPT || state == GV_P2P_HUNG || state == GV_P2P_ONE_WAY;
+}
+
+/* What one direction says about the pair. `sound` is settled later, since it needs both. */
+static void fill_direction(struct gv_facts *facts, int a, int b)
+{
+    const struct gv_profile_path *path = facts->path[a][b];
+    enum gv_path_class class = path ? path->nccl_class : GV_PATH_UNKNOWN;
+    if ((path && path->nvlinks > 0) || class == GV_PATH_NVL)
+        pair_set(facts->nvlink, a, b);
+    if (gv_gpuset_has(facts->island[a], b) || class == GV_PATH_PIX || class == GV_PATH_PXB)
+        pair_set(facts->near, a, b);
+    if (path && path->p2p == GV_P2P_REFUSED)
+        pair_set(facts->refused, a, b);
+    bool found_bad = facts->in->bad && gv_gpuset_has(facts->in->bad[a], b);
+    if (found_bad || (path && is_bad(path->p2p)))
+        pair_set(facts->bad, a, b);
+}
+
+static bool one_way_verified(const struct gv_facts *facts, int a, int b)
+{
+    const struct gv_profile_path *path = facts->path[a][b];
+    if (facts->in->verified)
+        return gv_gpuset_has(facts->in->verified[a], b);
+    return path && path->p2p == GV_P2P_VERIFIED;
+}
+
+static void fill_pairs(struct gv_facts *facts)
+{
+    int n = facts->profile->ngpus;
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b < n; b++)
+            if (a != b)
+                fill_direction(facts, a, b);
+    for (int a = 0; a < n; a++) {
+        facts->peers[a] = (facts->near[a] | facts->nvlink[a]) & ~facts->refused[a];
+        gv_gpuset never = facts->refused[a] | facts->bad[a] | GV_GPU_BIT(a);
+        for (int b = 0; b < n; b++)
+            if (!gv_gpuset_has(never, b) && one_way_verified(facts, a, b) &&
+                one_way_verified(facts, b, a))
+                facts->sound[a] |= GV_GPU_BIT(b);
+    }
+}
+
+/* NCCL's default for NCCL_P2P_LEVEL: PXB, but SYS on AMD with at most two GPUs in the communicator,
+ * and before 2.23 on everything but Intel, ARM and Zhaoxin. */
+static bool default_level_is_sys(const struct gv_policy_in *in)
+{
+    const char *vendor = in->profile->cpu_vendor;
+    if (in->nccl_version && in->nccl_version < 22300)
+        return strcmp(vendor, "intel") && strcmp(vendor, "arm") && strcmp(vendor, "zhaoxin") &&
+               vendor[0];
+    return !strcmp(vendor, "amd") && gv_gpuset_count(in->gpus) <= 2;
+}
+
+static double threshold(double of_profile, double otherwise)
+{
+    return of_profile >= 0 ? of_profile : otherwise; /* false for NAN */
+}
+
+void gv_facts_init(struct gv_facts *facts, const struct gv_policy_in *in)
+{
+    memset(facts, 0, sizeof(*facts));
+    facts->in = in;
+    facts->profile = in->profile;
+    facts->min_gain = threshold(in->profile->policy.min_gain, 0.03);
+    facts->max_loss = threshold(in->profile->policy.max_loss, 0.05);
+    facts->operations = in->operations ? in->operations : in->profile->policy.operations;
+    facts->level_sys = default_level_is_sys(in);
+    fill_paths(facts);
+    fill_islands(facts);
+    fill_pairs(facts);
+    for (int a = 0; a < in->profile->ngpus; a++)
+        facts->chains |= gv_gpuset_count(facts->nvlink[a]) > 1;
+}
+
+bool gv_facts_joined(const struct gv_facts *facts, int a, int b)
+{
+    if (a == b || gv_gpuset_has(facts->refused[a], b))
+        return false;
+    /* Two NVLinks in a row (NCCL: NVB) are P2P through the GPU between, if it takes part. */
+    bool indirect = facts->nvlink[a] & facts->nvlink[b] & facts->in->gpus;
+    return facts->level_sys || indirect || gv_gpuset_has(facts->peers[a], b);
+}
+
+gv_gpuset gv_facts_islands(const struct gv_facts *facts, gv_gpuset gpus)
+{
+    gv_gpuset islands = 0;
+    for (; gpus; gpus &= gpus - 1)
+        islands |= GV_GPU_BIT(gv_gpuset_first(facts->island[gv_gpuset_first(gpus)]));
+    return islands;
+}
+
+double gv_facts_p2p_gbs(const struct gv_facts *facts, int from, int to)
+{
+    const struct gv_profile_path *path = facts->path[from][to];
+    return path && path->write_gbs.count > 0 ? path->write_gbs.median : NAN;
+}
+
+bool gv_facts_refused(const struct gv_facts *facts, int a, int b)
+{
+    return gv_gpuset_has(facts->refused[a], b);
+}
+
+bool gv_facts_uses(const struct gv_facts *facts, enum gv_op op)
+{
+    return !facts->operations || (facts->operations & GV_OP_BIT(op));
+}
+
+bool gv_profile_nvlink_chains(const struct gv_profile *profile)
+{
+    struct gv_policy_in in = {.profile = profile};
+    struct gv_facts facts;
+    gv_facts_init(&facts, &in);
+    return facts.chains;
+}

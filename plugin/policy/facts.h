@@ -1,0 +1,45 @@
+/* What the policy needs to know of a machine and a communicator, prepared once per decision: the
+ * profile's pairs as sets, so that the rules read as set operations. */
+#ifndef GV_POLICY_FACTS_H
+#define GV_POLICY_FACTS_H
+
+#include "plugin/policy/gv_policy.h"
+
+/* All sets are profile indexes. `pairs` of an array are symmetric: bit b of x[a] is bit a of x[b].
+ */
+struct gv_facts {
+    const struct gv_policy_in *in;
+    const struct gv_profile *profile;
+    const struct gv_profile_path *path[GV_MAX_GPUS][GV_MAX_GPUS]; /* ordered pair; NULL: no entry */
+    gv_gpuset island[GV_MAX_GPUS]; /* GPUs under the same switch, itself included */
+    gv_gpuset nvlink[GV_MAX_GPUS]; /* peers by real NVLinks */
+    gv_gpuset near[GV_MAX_GPUS];   /* PXB or nearer, whatever the driver says of P2P */
+    gv_gpuset refused[GV_MAX_GPUS];
+    gv_gpuset bad[GV_MAX_GPUS];   /* corrupt, hung, one-way: by the profile or by this host */
+    gv_gpuset sound[GV_MAX_GPUS]; /* verified both ways, nothing bad known: may be turned on */
+    gv_gpuset peers[GV_MAX_GPUS]; /* on the whole machine, what NCCL joins by itself up to PXB */
+    bool level_sys;               /* NCCL's default level for this communicator is SYS, not PXB */
+    bool chains;                  /* gv_profile_nvlink_chains */
+    double min_gain, max_loss;
+    unsigned operations; /* 0: any */
+};
+
+void gv_facts_init(struct gv_facts *facts, const struct gv_policy_in *in);
+
+/* True where NCCL uses P2P for the pair by its own choice, in this communicator. */
+bool gv_facts_joined(const struct gv_facts *facts, int a, int b);
+
+/* A set of islands: bit i where the lowest GPU of an island of `gpus` is i. */
+gv_gpuset gv_facts_islands(const struct gv_facts *facts, gv_gpuset gpus);
+
+/* One-way P2P write of the pair, GB/s; NAN where not measured. */
+double gv_facts_p2p_gbs(const struct gv_facts *facts, int from, int to);
+
+/* Whether P2P of the pair is not to be had: the driver's word, not a missing verification. */
+bool gv_facts_refused(const struct gv_facts *facts, int a, int b);
+
+/* True if the operation is among those that the job (or the profile) declares; all are where
+ * nothing is declared. */
+bool gv_facts_uses(const struct gv_facts *facts, enum gv_op op);
+
+#endif

@@ -1,0 +1,20 @@
+/* The tuner's table: algorithm, protocol and channels by operation and size. */
+#ifndef GV_POLICY_ROWS_H
+#define GV_POLICY_ROWS_H
+
+#include "plugin/policy/evaluate.h"
+
+/* Rows for the communicator under the transport that was chosen: `edit` GV_EDIT_NONE for NCCL's
+ * default, else the candidate's (its key says which variants were measured under it). A row holds
+ * from a size at which it was measured to gain up to the byte before the next measured size, and at
+ * that size alone where the same choice was measured there to lose more than max_loss, or where
+ * there is no larger measured size: nothing is said of sizes beyond the measurement. Ties keep
+ * NCCL's choice. `no_ll128`: no row may choose LL128. Sets plan->rows and plan->nrows. */
+void gv_rows_fill(
+    const struct gv_facts *facts, const struct gv_candidate *transport, bool no_ll128,
+    struct gv_plan *plan);
+
+/* True where `nccl` ("2.23.4") has the same major.minor as the version number (22304). */
+bool gv_same_nccl(const char *nccl, int nccl_version);
+
+#endif

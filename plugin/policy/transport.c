@@ -1,0 +1,309 @@
+#include "plugin/policy/transport.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static gv_gpuset set_of(const int *ring, int n)
+{
+    gv_gpuset set = 0;
+    for (int i = 0; i < n; i++)
+        if (ring[i] >= 0 && ring[i] < GV_MAX_GPUS)
+            set |= GV_GPU_BIT(ring[i]);
+    return set;
+}
+
+/* Which of two groups' rings is shown: the deciding operation's, the larger size's, the loaded
+ * one's, then by the ring itself. */
+static bool
+better_ring(enum gv_op op, const struct gv_profile_group *a, const struct gv_profile_group *b)
+{
+    if ((a->op == op) != (b->op == op))
+        return a->op == op;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes;
+    if (a->op != b->op)
+        return a->op > b->op;
+    if (a->loaded != b->loaded)
+        return a->loaded;
+    return memcmp(a->ring, b->ring, (size_t)a->nring * sizeof(a->ring[0])) < 0;
+}
+
+const struct gv_profile_group *gv_measured_ring(const struct gv_facts *facts, gv_gpuset gpus)
+{
+    const struct gv_profile_group *best = NULL;
+    for (int i = 0; i < facts->profile->ngroups; i++) {
+        const struct gv_profile_group *group = &facts->profile->groups[i];
+        if (group->gpus != gpus || group->nring != gv_gpuset_count(gpus) ||
+            set_of(group->ring, group->nring) != gpus)
+            continue;
+        if (!best || better_ring(gv_deciding_op(facts), group, best))
+            best = group;
+    }
+    return best;
+}
+
+static void lend_pair(struct gv_lent *lent, int a, int b)
+{
+    for (int i = 0; i < lent->count; i++)
+        if ((lent->pair[i][0] == a && lent->pair[i][1] == b) ||
+            (lent->pair[i][0] == b && lent->pair[i][1] == a))
+            return;
+    if (lent->count == GV_MAX_GPUS)
+        return;
+    lent->pair[lent->count][0] = a;
+    lent->pair[lent->count++][1] = b;
+}
+
+/* The crossing edges of the measured ring. Those that the driver refuses stay on SHM, as they did
+ * when the variant was measured. False where no ring is known. */
+static bool lend_on_measured_ring(const struct gv_facts *facts, struct gv_lent *lent)
+{
+    const struct gv_profile_group *group = gv_measured_ring(facts, facts->in->gpus);
+    *lent = (struct gv_lent){.count = 0};
+    for (int i = 0; group && i < group->nring; i++) {
+        int a = group->ring[i], b = group->ring[(i + 1) % group->nring];
+        if (!gv_facts_joined(facts, a, b) && !gv_facts_refused(facts, a, b))
+            lend_pair(lent, a, b);
+    }
+    return group != NULL;
+}
+
+/* The crossings of the best ring. A crossing left on SHM is an obstacle, unless the driver refuses
+ * it and `partly` allows that: what was measured had it on SHM too. */
+static struct gv_refusal lend_on_route(
+    const struct gv_facts *facts, const struct gv_route *route, bool partly, struct gv_lent *lent)
+{
+    struct gv_refusal none = {.obstacle = GV_NO_OBSTACLE, .a = -1, .b = -1};
+    *lent = (struct gv_lent){.count = 0};
+    for (int i = 0; i < route->count && route->count > 1; i++) {
+        const struct gv_crossing *crossing = &route->crossing[i];
+        if (crossing->kind == GV_CROSSING_LENT)
+            lend_pair(lent, crossing->from, crossing->to);
+        if (crossing->kind != GV_CROSSING_SHM)
+            continue;
+        enum gv_obstacle obstacle = gv_lend_obstacle(facts, crossing->from, crossing->to);
+        if (!obstacle) /* the pair could be lent a link, but its GPU carries one already */
+            obstacle = facts->chains ? GV_NVB : GV_PEERS;
+        if (!partly || obstacle != GV_REFUSED)
+            return (struct gv_refusal){obstacle, crossing->from, crossing->to};
+    }
+    return none;
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+    return x[0] != y[0] ? x[0] - y[0] : x[1] - y[1];
+}
+
+static void lend_listed(const struct gv_variant_key *key, struct gv_lent *lent)
+{
+    *lent = (struct gv_lent){.count = 0};
+    for (int i = 0; i < key->nlend; i++) {
+        int a = key->lend[i][0], b = key->lend[i][1];
+        lend_pair(lent, a < b ? a : b, a < b ? b : a);
+    }
+    qsort(lent->pair, (size_t)lent->count, sizeof(lent->pair[0]), by_pair);
+}
+
+/* Makes LEND concrete: the pairs that were measured, else the measured ring's crossings where all
+ * of them can be lent links, else the best ring's. */
+static void build_lend(
+    const struct gv_facts *facts, const struct gv_route *route, bool partly,
+    struct gv_attempt *attempt)
+{
+    gv_gpuset gpus = facts->in->gpus;
+    attempt->on_measured_ring = false;
+    if (attempt->candidate.key.nlend) {
+        lend_listed(&attempt->candidate.key, &attempt->lent);
+        attempt->refusal = gv_lent_check(facts, gpus, &attempt->lent);
+        return;
+    }
+    if (partly && lend_on_measured_ring(facts, &attempt->lent)) {
+        attempt->refusal = gv_lent_check(facts, gpus, &attempt->lent);
+        attempt->on_measured_ring = !attempt->refusal.obstacle;
+        if (attempt->on_measured_ring)
+            return;
+    }
+    attempt->refusal = lend_on_route(facts, route, partly, &attempt->lent);
+    if (!attempt->refusal.obstacle)
+        attempt->refusal = gv_lent_check(facts, gpus, &attempt->lent);
+}
+
+/* A bridge makes all pairs P2P, so what all-to-all does under it must be measured, or the job must
+ * have said that it does none. */
+static bool operations_known(const struct gv_facts *facts, const struct gv_candidate *candidate)
+{
+    static const enum gv_op all_pairs[] = {GV_OP_ALL_TO_ALL, GV_OP_SEND_RECV};
+    gv_gpuset gpus = facts->in->gpus;
+    if (!facts->operations)
+        return gv_has_measured(facts, gpus, candidate, GV_OP_ALL_TO_ALL);
+    for (int i = 0; i < 2; i++)
+        if (gv_facts_uses(facts, all_pairs[i]) &&
+            !gv_has_measured(facts, gpus, candidate, all_pairs[i]))
+            return false;
+    return true;
+}
+
+static void build_bridge(const struct gv_facts *facts, struct gv_attempt *attempt)
+{
+    attempt->refusal = gv_bridge_check(facts, facts->in->gpus);
+    if (!attempt->refusal.obstacle && !operations_known(facts, &attempt->candidate))
+        attempt->refusal = (struct gv_refusal){GV_OPERATIONS, -1, -1};
+}
+
+static void build_separate(const struct gv_facts *facts, struct gv_attempt *attempt)
+{
+    const struct gv_variant_key *key = &attempt->candidate.key;
+    bool any = gv_separate_listed(facts, key->lend, key->nlend, &attempt->separation);
+    attempt->refusal.obstacle = any ? GV_NO_OBSTACLE : GV_NOTHING_CROSSES;
+}
+
+/* `partly`: the candidate was measured for exactly these GPUs. */
+static void build(
+    const struct gv_facts *facts, const struct gv_route *route, bool partly,
+    struct gv_attempt *attempt)
+{
+    attempt->refusal = (struct gv_refusal){GV_NOTHING_CROSSES, -1, -1};
+    if (attempt->candidate.applied == GV_EDIT_LEND)
+        build_lend(facts, route, partly, attempt);
+    if (attempt->candidate.applied == GV_EDIT_BRIDGE)
+        build_bridge(facts, attempt);
+    if (attempt->candidate.applied == GV_EDIT_SEPARATE)
+        build_separate(facts, attempt);
+}
+
+/* Whether `other` is to be taken rather than `best`, both accepted or both not. By rule 1 where
+ * both were measured at the same size, so that a tie keeps the one that touches less. */
+static bool
+better(const struct gv_facts *facts, const struct gv_attempt *best, const struct gv_attempt *other)
+{
+    const struct gv_comparison *a = &best->evaluation.deciding, *b = &other->evaluation.deciding;
+    if (!a->other.count || !b->other.count)
+        return !a->other.count && b->other.count;
+    if (!best->accepted && best->refusal.obstacle == GV_ALL_NVLINK)
+        return other->candidate.applied == GV_EDIT_BRIDGE; /* its obstacle is the one to name */
+    if (a->op == b->op && a->bytes == b->bytes && a->loaded == b->loaded)
+        return gv_compare(facts, a->other, b->other).verdict == GV_GAIN;
+    return b->gain > a->gain + facts->min_gain;
+}
+
+struct gv_attempt gv_transport_measured(const struct gv_facts *facts, const struct gv_route *route)
+{
+    struct gv_candidate candidates[GV_MAX_CANDIDATES];
+    struct gv_attempt best = {.candidate.applied = GV_EDIT_NONE};
+    int n = gv_candidates(facts, facts->in->gpus, candidates);
+    for (int i = 0; i < n; i++) {
+        struct gv_attempt attempt = {.candidate = candidates[i]};
+        attempt.evaluation = gv_evaluate(facts, facts->in->gpus, &candidates[i]);
+        build(facts, route, true, &attempt);
+        attempt.accepted = attempt.evaluation.verdict == GV_GAIN && !attempt.evaluation.refused &&
+                           !attempt.refusal.obstacle;
+        bool first = best.candidate.applied == GV_EDIT_NONE;
+        if (first || (attempt.accepted && !best.accepted) ||
+            (attempt.accepted == best.accepted && better(facts, &best, &attempt)))
+            best = attempt;
+    }
+    return best;
+}
+
+/* What one measured neighbour says of an edit: its best evaluation among candidates with this
+ * edit and lent count. */
+static struct gv_evaluation neighbour_says(
+    const struct gv_facts *facts, gv_gpuset gpus, enum gv_edit_kind applied, int lend_count)
+{
+    struct gv_candidate candidates[GV_MAX_CANDIDATES];
+    struct gv_evaluation best = {.verdict = GV_NOT_MEASURED};
+    int n = gv_candidates(facts, gpus, candidates);
+    for (int i = 0; i < n; i++) {
+        if (candidates[i].applied != applied || candidates[i].key.lend_count != lend_count)
+            continue;
+        struct gv_evaluation now = gv_evaluate(facts, gpus, &candidates[i]);
+        bool gains = now.verdict == GV_GAIN && !now.refused;
+        bool best_gains = best.verdict == GV_GAIN && !best.refused;
+        if (best.verdict == GV_NOT_MEASURED || (gains && !best_gains) ||
+            (gains == best_gains && now.deciding.gain > best.deciding.gain))
+            best = now;
+    }
+    return best;
+}
+
+/* Collects the neighbours nearest in size on one side (`step` -1: fewer GPUs, 0: as many, 1: more).
+ * All of them must gain; the one that gains least speaks for them. Returns false where one does
+ * not gain. */
+static bool side_gains(
+    const struct gv_facts *facts, int step, const struct gv_attempt *attempt, gv_gpuset *who,
+    struct gv_evaluation *says)
+{
+    gv_gpuset mine = facts->in->gpus, islands = gv_facts_islands(facts, mine);
+    int size = gv_gpuset_count(mine), nearest = -1;
+    *who = 0;
+    for (int i = 0; i < facts->profile->ngroups; i++) {
+        gv_gpuset gpus = facts->profile->groups[i].gpus;
+        int distance = (gv_gpuset_count(gpus) - size) * (step ? step : 1);
+        if (gpus == mine || (step ? distance <= 0 : distance != 0) ||
+            (nearest >= 0 && distance > nearest) || gv_facts_islands(facts, gpus) != islands)
+            continue;
+        struct gv_evaluation now = neighbour_says(
+            facts, gpus, attempt->candidate.applied, attempt->candidate.key.lend_count);
+        if (now.verdict == GV_NOT_MEASURED)
+            continue;
+        bool closer = distance < nearest || nearest < 0;
+        bool gains = now.verdict == GV_GAIN && !now.refused;
+        bool says_gains = says->verdict == GV_GAIN && !says->refused;
+        bool weaker = gains == says_gains
+                          ? now.deciding.gain < says->deciding.gain ||
+                                (now.deciding.gain == says->deciding.gain && gpus < *who)
+                          : !gains;
+        if (!closer && !weaker)
+            continue;
+        nearest = distance;
+        *who = gpus;
+        *says = now;
+    }
+    return !*who || (says->verdict == GV_GAIN && !says->refused);
+}
+
+static struct gv_interpolation interpolate(
+    const struct gv_facts *facts, const struct gv_route *route, enum gv_edit_kind applied,
+    int lend_count)
+{
+    struct gv_interpolation out = {.attempt.candidate = {.applied = applied}};
+    struct gv_evaluation beside = {.verdict = GV_NOT_MEASURED};
+    gv_gpuset as_many;
+    out.attempt.candidate.key = gv_plain_key(applied);
+    out.attempt.candidate.key.lend_count = lend_count;
+    bool lower = side_gains(facts, -1, &out.attempt, &out.lower, &out.at_lower);
+    bool upper = side_gains(facts, 1, &out.attempt, &out.upper, &out.at_upper);
+    bool level = side_gains(facts, 0, &out.attempt, &as_many, &beside);
+    if (!level) { /* as many GPUs of the same islands do not gain: they stand for both sides */
+        out.lower = out.upper = as_many;
+        out.at_lower = out.at_upper = beside;
+    }
+    build(facts, route, false, &out.attempt);
+    out.attempt.accepted =
+        out.lower && out.upper && lower && upper && level && !out.attempt.refusal.obstacle;
+    return out;
+}
+
+/* How far an interpolation came, to name the nearest miss. */
+static int progress(const struct gv_interpolation *at)
+{
+    return at->attempt.accepted ? 4 : (at->lower != 0) + (at->upper != 0);
+}
+
+struct gv_interpolation
+gv_transport_interpolated(const struct gv_facts *facts, const struct gv_route *route)
+{
+    struct gv_interpolation best = interpolate(facts, route, GV_EDIT_LEND, 0);
+    for (int count = 1; count <= 18 && !best.attempt.accepted; count++) {
+        struct gv_interpolation now = interpolate(facts, route, GV_EDIT_LEND, count);
+        if (progress(&now) > progress(&best))
+            best = now;
+    }
+    struct gv_interpolation bridge = {.attempt.accepted = false};
+    if (!best.attempt.accepted)
+        bridge = interpolate(facts, route, GV_EDIT_BRIDGE, 0);
+    bool name_bridge = !best.attempt.accepted && best.attempt.refusal.obstacle == GV_ALL_NVLINK;
+    return progress(&bridge) > progress(&best) || name_bridge ? bridge : best;
+}
