@@ -12,7 +12,7 @@ struct gv_tree *gv_tree_from_file(const char *path, struct gv_error *err)
 {
     struct gv_str text = {0};
     struct gv_tree *tree = NULL;
-    if (!gv_file_read(path, GV_TREE_MAX_FILE, &text, err)) {
+    if (!gv_tree_read_file(path, GV_TREE_MAX_FILE, &text, err)) {
         if (text.len)
             tree = gv_tree_parse(text.data, text.len, path, err);
         else

@@ -28,7 +28,7 @@ static bool by_modalias(const char *sysfs, struct gv_cpu_kind *kind)
     unsigned vendor, family, model;
 
     snprintf(path, sizeof(path), "%s/devices/system/cpu/modalias", sysfs);
-    if (gv_file_line(path, line, sizeof(line)) < 0)
+    if (gv_tree_read_line(path, line, sizeof(line)) < 0)
         return false;
     if (sscanf(line, "cpu:type:x86,ven%4xfam%4xmod%4x", &vendor, &family, &model) == 3) {
         strcpy(kind->arch, "x86_64");
@@ -84,7 +84,7 @@ static int set_affinity(struct gv_elem *cpu, const char *numaid, const char *sys
 {
     char path[PATH_MAX], mask[GV_TREE_MAX_VALUE + 2];
     snprintf(path, sizeof(path), "%s/devices/system/node/node%s/cpumap", sysfs, numaid);
-    int len = gv_file_line(path, mask, sizeof(mask));
+    int len = gv_tree_read_line(path, mask, sizeof(mask));
     return len > 0 && len <= GV_TREE_MAX_VALUE ? gv_elem_set(cpu, "affinity", mask) : 0;
 }
 

@@ -36,7 +36,7 @@ static int read_all(int fd, size_t most, struct gv_str *out)
     }
 }
 
-int gv_file_read(const char *path, size_t most, struct gv_str *out, struct gv_error *err)
+int gv_tree_read_file(const char *path, size_t most, struct gv_str *out, struct gv_error *err)
 {
     struct stat st = {0};
     int fd = open_regular(path, &st);
@@ -51,7 +51,7 @@ int gv_file_read(const char *path, size_t most, struct gv_str *out, struct gv_er
     return rc;
 }
 
-int gv_file_line(const char *path, char *out, size_t out_size)
+int gv_tree_read_line(const char *path, char *out, size_t out_size)
 {
     struct stat st = {0};
     out[0] = '\0';

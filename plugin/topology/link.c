@@ -45,7 +45,7 @@ static void line_of(
 {
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s/bus/pci/devices/%s%s/%s", sysfs, bus_id, up, file);
-    gv_file_line(path, out, size);
+    gv_tree_read_line(path, out, size);
 }
 
 static float number_of(const char *speed)

@@ -43,7 +43,7 @@ static int read_back(const struct gv_tree *tree, int fd, struct gv_error *err)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     struct gv_str text = {0};
     struct gv_tree *again = NULL;
-    if (!gv_file_read(path, GV_TREE_MAX_FILE, &text, err))
+    if (!gv_tree_read_file(path, GV_TREE_MAX_FILE, &text, err))
         again = gv_tree_parse(text.data ? text.data : "", text.len, path, err);
     gv_str_free(&text);
     if (!again)

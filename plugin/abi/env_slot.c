@@ -1,0 +1,51 @@
+/* Env slot: v1 (NCCL 2.28.7), v2 (2.30.7). NCCL asks here for every variable and does not look at
+ * the environment itself any more. */
+#include <string.h>
+
+#include "plugin/abi/gv_nccl_abi.h"
+#include "plugin/abi/gv_release.h"
+#include "plugin/abi/gv_slots.h"
+#include "plugin/core/gv_answer.h"
+#include "plugin/core/gv_env.h"
+#include "plugin/core/gv_state.h"
+
+/* Where the library was found by its default name alone (libnccl-env.so of the package), it acts
+ * only if the job asked for it. */
+static bool asked_for;
+
+static int init_v1(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix)
+{
+    (void)suffix;
+    gv_release_env = major * 10000 + minor * 100 + patch;
+    asked_for =
+        gv_env_set("NCCL_ENV_PLUGIN") || gv_answer_names_us(gv_env_get("NCCL_TUNER_PLUGIN"));
+    if (!asked_for)
+        return GV_NCCL_SUCCESS;
+    gv_net_slot_name(gv_answer_net_name());
+    gv_state(); /* reads the profile now, not in the middle of the first communicator */
+    return GV_NCCL_SUCCESS;
+}
+
+static int
+init_v2(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix, gv_logger logger)
+{
+    int rc = init_v1(major, minor, patch, suffix);
+    gv_log_flush(logger);
+    return rc;
+}
+
+static int finalize(void)
+{
+    return GV_NCCL_SUCCESS;
+}
+
+static const char *get_env(const char *name)
+{
+    const char *user = gv_env_get(name);
+    return asked_for ? gv_answer(GV_ASKER_ENV_PLUGIN, name, user) : user;
+}
+
+GV_EXPORT const struct gv_env_v1 ncclEnvPlugin_v1 = {
+    .name = "gv100", .init = init_v1, .finalize = finalize, .get_env = get_env};
+GV_EXPORT const struct gv_env_v2 ncclEnvPlugin_v2 = {
+    .name = "gv100", .init = init_v2, .finalize = finalize, .get_env = get_env};

@@ -1,0 +1,77 @@
+/* What all tuner versions share: from a communicator's init to its table. */
+#include "plugin/abi/tuner_core.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "plugin/abi/gv_release.h"
+#include "plugin/core/gv_answer.h"
+#include "plugin/core/gv_driver.h"
+#include "plugin/core/gv_state.h"
+
+/* A plan was made and now NCCL says how the communicator really is. */
+static void compare_with_truth(struct gv_comm *comm, const struct gv_init *init)
+{
+    const struct gv_decision *d = comm->decision;
+    if (!d || !comm->committed)
+        return;
+    if (init->nnodes == 1 && (int)init->nranks == d->question.nranks) {
+        atomic_store(&gv_learnt.one_node, true);
+        return;
+    }
+    if (d->question.nnodes || gv_decision_trivial(d))
+        return;
+    comm->committed = false;
+    atomic_store(&gv_learnt.wrong_guess, true);
+    snprintf(
+        comm->trouble, sizeof(comm->trouble),
+        "a plan was made for %d ranks on one node, but the communicator has %zu ranks on %zu "
+        "nodes; "
+        "no more plans in this process (set GV100_DISABLE=1 for jobs over several nodes)",
+        d->question.nranks, init->nranks, init->nnodes);
+}
+
+/* The tuner slot alone: no transport, and rows only where membership is certain. From v5 on by the
+ * registry: everybody is in tuner init now. */
+static struct gv_comm *alone(const struct gv_init *init)
+{
+    const struct gv_state *state = gv_state();
+    if (!state->usable || init->nnodes != 1)
+        return NULL;
+    gv_log_once(
+        GV_LOG_INFO, "only the tuner slot is in use, so transports are not under control; "
+                     "set what 'gv100 env' prints instead");
+    char bus_id[20];
+    bool all = (int)init->nranks == state->profile->ngpus;
+    if (!init->has_id && !all)
+        return NULL;
+    int gpu = gv_driver_current(NULL, bus_id) ? gv_state_gpu(state, bus_id) : -1;
+    uint64_t key = init->has_id ? init->comm_id : 0;
+    struct gv_comm *comm = gv_comm_new(key, gpu, (int)init->nranks, init->nccl_version);
+    if (!comm || !comm->entry)
+        return comm;
+    if (init->has_id && gv_registry_await(comm->entry, (int)init->nranks, GV_DECIDE_WAIT_MS))
+        gv_registry_abort(comm->entry, GV_ABORT_TIMEOUT);
+    gv_comm_decide(comm, (int)init->nranks, 1, false);
+    return comm;
+}
+
+struct gv_comm *gv_tuner_init(struct gv_init *init, gv_logger logger)
+{
+    gv_log_flush(logger);
+    if (gv_state()->disabled)
+        return NULL;
+    if (!init->nccl_version)
+        init->nccl_version = gv_release_env ? gv_release_env : gv_release_of((const void *)logger);
+    struct gv_comm *comm = gv_comm_take();
+    if (comm)
+        compare_with_truth(comm, init);
+    else
+        comm = alone(init);
+    gv_log_flush(logger);
+    if (!comm)
+        return NULL;
+    gv_comm_report(comm, logger);
+    gv_comm_settle(comm);
+    return comm;
+}

@@ -1,0 +1,187 @@
+#include "plugin/core/gv_comm.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/core/gv_driver.h"
+#include "plugin/core/gv_proof.h"
+
+static void sweep_once(void)
+{
+    char folder[256];
+    gv_registry_folder(folder, sizeof(folder));
+    gv_registry_sweep(folder, 4096);
+}
+
+struct gv_comm *gv_comm_new(uint64_t key, int gpu, int nranks, int nccl_version)
+{
+    static pthread_once_t swept = PTHREAD_ONCE_INIT;
+    pthread_once(&swept, sweep_once);
+    struct gv_comm *comm = calloc(1, sizeof(*comm));
+    if (!comm)
+        return NULL;
+    comm->key = key;
+    comm->gpu = gpu;
+    comm->nranks = nranks;
+    comm->nccl_version = nccl_version;
+    atomic_init(&comm->holders, 1);
+    char folder[256];
+    struct gv_error err = {0};
+    gv_registry_folder(folder, sizeof(folder));
+    comm->entry = gv_registry_join(folder, key, gpu, &err);
+    if (!comm->entry)
+        gv_error_format(&err, comm->trouble, sizeof(comm->trouble));
+    return comm;
+}
+
+void gv_comm_hold(struct gv_comm *comm)
+{
+    atomic_fetch_add(&comm->holders, 1);
+}
+
+void gv_comm_put(struct gv_comm *comm)
+{
+    if (!comm || atomic_fetch_sub(&comm->holders, 1) != 1)
+        return;
+    gv_registry_leave(comm->entry);
+    gv_decision_put(comm->decision);
+    free(comm);
+}
+
+/* Rule 6. `*note` says what to do where nothing proves it. */
+static bool one_node(const struct gv_comm *comm, int members, int nnodes, const char **note)
+{
+    if (nnodes)
+        return nnodes == 1;
+    if (atomic_load(&comm->proven))
+        return true;
+    if (comm->nranks)
+        return members == comm->nranks;
+    const char *who;
+    enum gv_nodes nodes = gv_proof_environment(&who);
+    if (nodes == GV_NODES_SEVERAL) {
+        *note = "the job runs on several nodes";
+        return false;
+    }
+    if (nodes == GV_NODES_ONE || members == gv_proof_world_size() ||
+        atomic_load(&gv_learnt.one_node))
+        return true;
+    *note = "nothing proves that all ranks are on this node; GV100_SINGLE_NODE=1 says so";
+    return false;
+}
+
+static void give_up(struct gv_comm *comm, enum gv_verdict why)
+{
+    atomic_store(&comm->decided, true);
+    if (comm->entry)
+        gv_registry_abort(comm->entry, why);
+}
+
+void gv_comm_confuse(struct gv_comm *comm)
+{
+    snprintf(
+        comm->trouble, sizeof(comm->trouble),
+        "two communicators are being made on one GPU at the same time and cannot be told apart");
+    give_up(comm, GV_ABORT_RANK);
+}
+
+static void agree(struct gv_comm *comm, int nranks)
+{
+    struct gv_decision *d = comm->decision;
+    if (gv_decision_trivial(d)) {
+        gv_registry_prepare(comm->entry, d->hash, nranks);
+        comm->committed = true;
+        return;
+    }
+    enum gv_verdict verdict = gv_registry_decide(comm->entry, d->hash, nranks, GV_DECIDE_WAIT_MS);
+    comm->committed = verdict == GV_COMMITTED;
+    if (!comm->committed)
+        snprintf(
+            comm->trouble, sizeof(comm->trouble),
+            "no common decision for GPUs %s: %s; give all ranks the same profile and the same "
+            "/dev/shm",
+            d->gpus, gv_verdict_text(verdict));
+}
+
+static void log_decision(const struct gv_comm *comm)
+{
+    const struct gv_decision *d = comm->decision;
+    bool act = comm->committed;
+    gv_log_decision(
+        comm->key, d->gpus, gv_transport_name(act ? d->plan.transport : GV_TRANSPORT_DEFAULT),
+        gv_evidence_name(act ? d->plan.evidence : GV_EVIDENCE_NONE), d->plan.gain,
+        act ? d->plan.reason : comm->trouble);
+}
+
+void gv_comm_decide(struct gv_comm *comm, int nranks, int nnodes, bool transport_in_reach)
+{
+    const struct gv_state *state = gv_state();
+    if (atomic_load(&comm->decided))
+        return;
+    if (!comm->entry || !state->usable || atomic_load(&gv_learnt.wrong_guess)) {
+        give_up(comm, GV_ABORT_RANK);
+        return;
+    }
+    struct gv_registry_members members = gv_registry_members(comm->entry);
+    struct gv_question question = {
+        .gpus = members.gpus,
+        .nranks = nranks ? nranks : members.count,
+        .nnodes = nnodes,
+        .nccl_version = comm->nccl_version,
+        .transport_in_reach = transport_in_reach,
+    };
+    question.one_node = one_node(comm, members.count, nnodes, &comm->note);
+    if (question.one_node && !comm->note)
+        atomic_store(&comm->proven, true);
+    struct gv_user_settings user;
+    gv_user_settings_read(&user);
+    comm->decision = gv_decision_get(&question, &user);
+    if (!comm->decision) {
+        give_up(comm, GV_ABORT_RANK);
+        return;
+    }
+    if (comm->decision->trouble[0])
+        snprintf(comm->trouble, sizeof(comm->trouble), "%s", comm->decision->trouble);
+    atomic_store(&comm->decided, true);
+    agree(comm, question.nranks);
+    log_decision(comm);
+}
+
+void gv_comm_settle(struct gv_comm *comm)
+{
+    atomic_store(&comm->decided, true);
+    gv_registry_leave(comm->entry);
+    comm->entry = NULL;
+}
+
+const char *gv_comm_file(const struct gv_comm *comm)
+{
+    const struct gv_decision *d = comm->decision;
+    return comm->committed && d && d->file >= 0 ? d->answer : NULL;
+}
+
+const struct gv_table *gv_comm_table(const struct gv_comm *comm)
+{
+    return comm->committed && comm->decision ? comm->decision->table : NULL;
+}
+
+void gv_comm_report(const struct gv_comm *comm, gv_logger logger)
+{
+    char text[900];
+    const struct gv_decision *d = comm->decision;
+    if (comm->trouble[0]) {
+        snprintf(text, sizeof(text), "%s; NCCL keeps its default", comm->trouble);
+        gv_log_now(logger, GV_LOG_WARN, text);
+    }
+    if (!d)
+        return;
+    const char *transport =
+        gv_transport_name(comm->committed ? d->plan.transport : GV_TRANSPORT_DEFAULT);
+    snprintf(
+        text, sizeof(text), "communicator %016llx, GPUs %s: transport %s (%s): %s",
+        (unsigned long long)comm->key, d->gpus, transport, gv_evidence_name(d->plan.evidence),
+        comm->note ? comm->note : d->plan.reason);
+    gv_log_now(logger, GV_LOG_INFO, text);
+}

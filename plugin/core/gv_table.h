@@ -1,0 +1,66 @@
+/* The tuner's table as the hot path reads it: built once, never changed, shared by any number of
+ * communicators and threads. A look-up allocates nothing, takes no lock and makes no system call;
+ * its time does not depend on the number of rows. */
+#ifndef GV_TABLE_H
+#define GV_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plugin/policy/gv_policy.h"
+
+/* What to do for one size range. */
+struct gv_advice {
+    uint64_t min_bytes, max_bytes;
+    int8_t algorithm, protocol; /* both -1: no choice of these */
+    uint8_t channels;           /* 0: NCCL's own number */
+};
+
+/* Buckets a power of two is cut into, and buckets in all: sizes under 64 have one each. */
+#define GV_TABLE_STEPS 64
+#define GV_TABLE_BUCKETS (GV_TABLE_STEPS * 59)
+
+struct gv_op_table {
+    const struct gv_advice
+        *rows; /* ordered by size, not overlapping; NULL where nothing is advised */
+    int nrows;
+    uint16_t first[GV_TABLE_BUCKETS + 1]; /* first row that ends in bucket i or later */
+};
+
+struct gv_table {
+    bool veto_ll128;
+    struct gv_op_table *ops[GV_OP_COUNT]; /* NULL: no rows */
+};
+
+/* Builds the table of a plan. Rows that overlap an earlier one, or that would use LL128 where it is
+ * vetoed, are left out. Returns NULL when out of memory. */
+struct gv_table *gv_table_new(const struct gv_plan *plan);
+void gv_table_free(struct gv_table *table); /* NULL is fine */
+
+static inline unsigned gv_table_bucket(uint64_t bytes)
+{
+    if (bytes < GV_TABLE_STEPS)
+        return (unsigned)bytes;
+    unsigned top = 63u - (unsigned)__builtin_clzll(bytes);
+    return (top - 5) * GV_TABLE_STEPS + (unsigned)(bytes >> (top - 6) & (GV_TABLE_STEPS - 1));
+}
+
+/* The row for this size, or NULL. */
+const struct gv_advice *gv_table_find(const struct gv_op_table *op, uint64_t bytes);
+
+/* Applies the table to NCCL's cost table (tuner v3 and later): costs is float[nalgo][nproto] in us,
+ * -1 where NCCL offers nothing. A cell of -1 is never written.
+ * `*channels` is written only where a row says so. */
+void gv_table_apply(
+    const struct gv_table *table, int func, size_t bytes, float *costs, int nalgo, int nproto,
+    int *channels);
+
+/* The same for tuner v1 and v2, which take one pair instead of costs. NCCL before 2.22 does not
+ * check that a pair is available, so only pairs that always are will be named: ring with LL or
+ * Simple, and for AllReduce tree as well. */
+void gv_table_apply_pair(
+    const struct gv_table *table, int func, size_t bytes, int *algorithm, int *protocol,
+    int *channels);
+
+#endif

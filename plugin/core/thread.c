@@ -1,0 +1,141 @@
+/* Which communicator the calling thread is making. */
+#include <pthread.h>
+#include <stddef.h>
+
+#include "plugin/core/gv_comm.h"
+#include "plugin/core/gv_driver.h"
+
+/* The thread's communicator. The key's destructor gives it back when a thread ends in the middle of
+ * an init; the library is never unloaded, so the destructor is always there. */
+static _Thread_local struct gv_comm *mine;
+static _Thread_local bool armed;
+static pthread_key_t at_exit;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Communicators whose init thread is not known yet. */
+static struct gv_comm *listed;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void thread_ends(void *comm)
+{
+    gv_comm_put(comm);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&at_exit, thread_ends);
+}
+
+static void keep(struct gv_comm *comm)
+{
+    pthread_once(&once, make_key);
+    struct gv_comm *before = mine;
+    mine = comm;
+    pthread_setspecific(at_exit, comm);
+    gv_comm_put(before);
+}
+
+void gv_comm_arm(struct gv_comm *comm)
+{
+    gv_comm_hold(comm);
+    keep(comm);
+    armed = true;
+}
+
+void gv_comm_disarm(void)
+{
+    armed = false;
+}
+
+void gv_comm_drop(void)
+{
+    armed = false;
+    if (mine)
+        keep(NULL);
+}
+
+void gv_comm_list(struct gv_comm *comm)
+{
+    gv_comm_hold(comm);
+    pthread_mutex_lock(&lock);
+    comm->next = listed;
+    listed = comm;
+    pthread_mutex_unlock(&lock);
+}
+
+void gv_comm_unlist(struct gv_comm *comm)
+{
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    for (struct gv_comm **p = &listed; *p; p = &(*p)->next) {
+        if (*p != comm)
+            continue;
+        *p = comm->next;
+        found = true;
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+    if (found)
+        gv_comm_put(comm);
+}
+
+static int gpu_of_this_thread(void)
+{
+    char bus_id[20];
+    return gv_driver_current(NULL, bus_id) ? gv_state_gpu(gv_state(), bus_id) : -1;
+}
+
+/* Under the lock. The one undecided communicator on `gpu`; NULL where there is none, or where there
+ * are several: then none of them may have a plan, since it could be another's. */
+static struct gv_comm *only_candidate(int gpu)
+{
+    struct gv_comm *found = NULL;
+    int n = 0;
+    for (struct gv_comm *c = listed; c; c = c->next) {
+        if (c->gpu != gpu || atomic_load(&c->decided))
+            continue;
+        found = c;
+        n++;
+    }
+    if (n < 2)
+        return found;
+    for (struct gv_comm *c = listed; c; c = c->next)
+        if (c->gpu == gpu && !atomic_load(&c->decided))
+            gv_comm_confuse(c);
+    return NULL;
+}
+
+static struct gv_comm *bind(void)
+{
+    pthread_mutex_lock(&lock);
+    bool any = listed != NULL;
+    pthread_mutex_unlock(&lock);
+    if (!any)
+        return NULL;
+    int gpu = gpu_of_this_thread();
+    if (gpu < 0)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    struct gv_comm *comm = only_candidate(gpu);
+    if (comm)
+        gv_comm_arm(comm);
+    pthread_mutex_unlock(&lock);
+    if (comm)
+        gv_comm_unlist(comm);
+    return comm;
+}
+
+struct gv_comm *gv_comm_of_this_thread(void)
+{
+    return mine && armed ? mine : bind();
+}
+
+struct gv_comm *gv_comm_take(void)
+{
+    struct gv_comm *comm = mine ? mine : bind();
+    if (!comm)
+        return NULL;
+    gv_comm_hold(comm);
+    gv_comm_drop();
+    return comm;
+}
