@@ -147,7 +147,7 @@ static int print(const struct gv_command *self, const struct gv_source *s, const
         return gv_json_print(self, one, status);
     }
     json_decref(list);
-    gv_explain_legend();
+    gv_explain_legend(s);
     return status;
 }
 

@@ -63,10 +63,7 @@ static void prove(struct gv_explained *x)
         snprintf(x->proof_text, sizeof(x->proof_text), "not needed: no P2P is turned on");
     } else if (!x->source->has_machine) {
         x->proof = GV_PROOF_NO_MACHINE;
-        snprintf(
-            x->proof_text, sizeof(x->proof_text),
-            "not asked for, since only the profile is looked at; a job gets this plan once its own "
-            "host has verified P2P");
+        snprintf(x->proof_text, sizeof(x->proof_text), "not asked for: no machine was looked at");
     } else if (x->source->own_word) {
         x->proof = GV_PROOF_HELD;
         snprintf(

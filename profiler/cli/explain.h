@@ -51,7 +51,8 @@ double gv_explained_busbw(const struct gv_explained *x, bool tuned);
 void gv_explain_header(const struct gv_source *source);
 /* `detail`: the edges as a table too. */
 void gv_explain_text(const struct gv_explained *x, bool detail);
-void gv_explain_legend(void);
+/* What the marks mean, once below all groups. */
+void gv_explain_legend(const struct gv_source *source);
 json_t *gv_explain_json(const struct gv_explained *x);
 
 #endif

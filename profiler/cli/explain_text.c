@@ -52,19 +52,20 @@ static void ring(const struct gv_explained *x, const char *label, double gbs, bo
 {
     char number[24], text[16], gpu[8];
     const struct gv_plan *p = &x->plan;
-    gv_number(gbs, number);
-    printf(
-        "  %s%-10s%s%s%6s%s GB/s  ", gv_style(GV_DIM), label, gv_style(GV_PLAIN), gv_style(GV_BOLD),
-        number, gv_style(GV_PLAIN));
-    int column = 25;
+    printf("  %s%-11s%s", gv_style(GV_DIM), label, gv_style(GV_PLAIN));
+    if (isfinite(gbs))
+        printf("%s%6s%s GB/s  ", gv_style(GV_BOLD), gv_number(gbs, number), gv_style(GV_PLAIN));
+    else
+        printf("%13s", "");
+    int column = 26;
     for (int i = 0; i < p->nring; i++) {
         enum gv_style style;
         const char *edge = mark(x, &p->edges[i], tuned, text, &style);
         snprintf(gpu, sizeof(gpu), "%d", x->source->from_profile[p->ring[i]]);
         int more = (int)(strlen(gpu) + strlen(edge)) + 2;
         if (column + more > GV_WIDTH - 4) {
-            printf("\n%25s", "");
-            column = 25;
+            printf("\n%26s", "");
+            column = 26;
         }
         printf(
             "%s %s%s%s ", gpu, style ? gv_style(style) : "", edge, style ? gv_style(GV_PLAIN) : "");
@@ -197,7 +198,7 @@ static void tuner_rows(const struct gv_explained *x)
     for (int i = 0; i < x->plan.nrows; i++) {
         const struct gv_tuner_row *r = &x->plan.rows[i];
         printf(
-            "  %s%-10s%s%s %s to %s: %s/%s", gv_style(GV_DIM), i ? "" : "tuner", gv_style(GV_PLAIN),
+            "  %s%-11s%s%s %s to %s: %s/%s", gv_style(GV_DIM), i ? "" : "tuner", gv_style(GV_PLAIN),
             gv_op_name(r->op), gv_size_format(r->min_bytes, low, sizeof(low)),
             gv_size_format(r->max_bytes, high, sizeof(high)), gv_algo_name(r->algorithm),
             gv_proto_name(r->protocol));
@@ -220,7 +221,7 @@ void gv_explain_text(const struct gv_explained *x, bool detail)
     gv_print_field("why", x->plan.reason);
     edits(x);
     tuner_rows(x);
-    if (changed)
+    if (changed && (detail || x->source->has_machine))
         gv_print_field("verified", x->proof_text);
     if (detail) {
         bus_ids(x);
@@ -229,10 +230,14 @@ void gv_explain_text(const struct gv_explained *x, bool detail)
     putchar('\n');
 }
 
-void gv_explain_legend(void)
+void gv_explain_legend(const struct gv_source *source)
 {
     printf(
         "%sEdges: - P2P by NCCL's own choice, =P2P= turned on here, ~SHM~ through host memory, "
-        "=NV4= NVLink.%s\n",
-        gv_style(GV_DIM), gv_style(GV_PLAIN));
+        "=NV4= "
+        "NVLink.\nthin: decided on fewer than three samples on a side.\n",
+        gv_style(GV_DIM));
+    if (!source->has_machine)
+        puts("No machine was looked at: a job turns P2P on once its own host has verified it.");
+    fputs(gv_style(GV_PLAIN), stdout);
 }

@@ -85,12 +85,16 @@ static void write_cell(const struct gv_profile *p, int from, int to, char out[24
     if (path && state == GV_P2P_VERIFIED && path->write_gbs.count)
         snprintf(out, 24, "%.2f", path->write_gbs.median);
     else
-        snprintf(out, 24, "%s", state == GV_P2P_VERIFIED ? "ok" : gv_p2p_name(state));
+        snprintf(
+            out, 24, "%s",
+            state == GV_P2P_VERIFIED  ? "ok"
+            : state == GV_P2P_REFUSED ? "none"
+                                      : gv_p2p_name(state));
 }
 
 static void matrix(const struct gv_profile *p, cell_text cell)
 {
-    struct gv_table_text t = {.columns = p->ngpus + 1};
+    struct gv_table_text t = {.columns = p->ngpus + 1, .to_the_right = true};
     char text[GV_MAX_GPUS + 1][24];
     const char *cells[GV_MAX_GPUS + 1];
     cells[0] = "";

@@ -91,6 +91,13 @@ open_both(struct gv_source *s, const char *profile, const char *machine, struct 
     return 0;
 }
 
+static void tidy_path(struct gv_source *s)
+{
+    char real[PATH_MAX];
+    if (realpath(s->path, real))
+        memcpy(s->path, real, sizeof(s->path));
+}
+
 struct gv_source *gv_source_open(const char *profile, const char *machine, struct gv_error *err)
 {
     struct gv_source *s = calloc(1, sizeof(*s));
@@ -104,6 +111,7 @@ struct gv_source *gv_source_open(const char *profile, const char *machine, struc
         gv_source_free(s);
         return NULL;
     }
+    tidy_path(s);
     return s;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LABEL 10
+#define LABEL 11
 
 void gv_print_field(const char *label, const char *text)
 {
@@ -63,7 +63,7 @@ static int width_of(const struct gv_table_text *t, int column, bool *right)
         const char *cell = t->cells[r * t->columns + column];
         if (strlen(cell) > width)
             width = strlen(cell);
-        if (r && !is_number(cell))
+        if (r && !t->to_the_right && !is_number(cell))
             *right = false;
     }
     return (int)width;

@@ -7,8 +7,8 @@
 /* Columns that the command writes at most. */
 #define GV_WIDTH 100
 
-/* Prints `label` in two blanks and ten columns, then `text` broken at blanks to fit GV_WIDTH, later
- * lines beneath its first. */
+/* Prints `label` in two blanks and eleven columns, then `text` broken at blanks to fit GV_WIDTH,
+ * later lines beneath its first. */
 void gv_print_field(const char *label, const char *text);
 
 /* "6.89", or "-" where it is not known; `out` holds 24 bytes. Returns `out`. */
@@ -17,6 +17,7 @@ const char *gv_number(double value, char out[24]);
 /* A table whose columns are as wide as their widest cell. Cells are copied. */
 struct gv_table_text {
     int columns, rows;
+    bool to_the_right; /* every column, not only those of numbers */
     char (*cells)[40]; /* [rows * columns] */
     enum gv_style *styles;
     bool failed;
