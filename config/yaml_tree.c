@@ -170,9 +170,14 @@ static int syntax_error(struct builder *b, const yaml_parser_t *parser, const ch
     unsigned column = (unsigned)parser->problem_mark.column + 1;
     if (parser->error == YAML_READER_ERROR)
         place_of(text, parser->problem_offset, &line, &column);
+    if (!parser->context)
+        return gv_error_at(
+            b->err, b->name, line, column, "not valid YAML: %s (is the file cut or damaged?)",
+            problem);
     return gv_error_at(
-        b->err, b->name, line, column, "not valid YAML: %s%s%s (is the file cut or damaged?)",
-        parser->context ? parser->context : "", parser->context ? ": " : "", problem);
+        b->err, b->name, line, column,
+        "not valid YAML: %s that began in line %u: %s (is the file cut or damaged?)",
+        parser->context, (unsigned)parser->context_mark.line + 1, problem);
 }
 
 static int build(struct builder *b, yaml_parser_t *parser, const char *text)
