@@ -19,12 +19,12 @@ struct gv_gate_args {
     gv_u32 value, pad;
 };
 
-/* Word i of the pattern is a hash of (i, seed). fill writes it. check compares and adds to the two
- * 64-bit words at `result`: [0] wrong 16-byte units, [1] lowest wrong index (set to all ones
- * before). */
+/* Word i of the pattern is a hash of (i, seed). fill writes it. check compares with the sum of the
+ * patterns of `ranks` seeds from `seed` on, and adds to the two 64-bit words at `result`: [0] wrong
+ * 16-byte units, [1] lowest wrong index (set to all ones before). */
 struct gv_pattern_args {
     gv_u64 buffer, n16, result;
-    gv_u32 seed, pad;
+    gv_u32 seed, ranks;
 };
 
 /* One half of the check of a pair, both halves resident at once, launched with the same grid. push:
