@@ -122,35 +122,24 @@ int gv_stamp_write(const struct gv_stamp *stamp, const char *path, struct gv_err
     return rc;
 }
 
-static int known_and_same(
-    const char *what, const char *then, const char *now, bool replayed, struct gv_error *err)
+/* 0 if both say the same; a real machine must say something. Else -1 and the cause. */
+static int
+same_fact(const char *what, const char *then, const char *now, bool replayed, struct gv_error *err)
 {
-    if (!replayed && !*then)
+    if (!*then && (*now || !replayed))
         return gv_error_set(err, "the stamp does not say with which %s it was checked", what);
-    if (!replayed && !*now)
+    if (!*now && (*then || !replayed))
         return gv_error_set(err, "the %s of this host cannot be read", what);
-    if (strcmp(then, now))
-        return gv_error_set(err, "%s was %s when checked, %s is now", what, then, now);
-    return 0;
+    if (!strcmp(then, now))
+        return 0;
+    return gv_error_set(
+        err, "%s was %.60s when checked, %.60s is %s", what, then, now,
+        strcmp(what, "driver") ? "now" : "loaded");
 }
 
-int gv_stamp_holds(
-    const struct gv_stamp *stamp, const struct gv_machine *machine, struct gv_error *err)
+static int
+same_gpus(const struct gv_stamp *stamp, const struct gv_machine *machine, struct gv_error *err)
 {
-    struct gv_error why;
-    if (known_and_same("boot", stamp->boot_id, machine->boot_id, machine->replayed, &why)) {
-        if (*stamp->boot_id && *machine->boot_id)
-            return gv_error_set(
-                err, "the host has booted since it was checked, or it is another host (%s)",
-                stamp->host);
-        return gv_error_set(err, "%s", why.text);
-    }
-    if (known_and_same("driver", stamp->driver, machine->driver, machine->replayed, &why)) {
-        if (*stamp->driver && *machine->driver)
-            return gv_error_set(
-                err, "driver was %s when checked, %s is loaded", stamp->driver, machine->driver);
-        return gv_error_set(err, "%s", why.text);
-    }
     if (stamp->ngpus != machine->ngpus)
         return gv_error_set(err, "%d GPUs when checked, %d are here", stamp->ngpus, machine->ngpus);
     for (int i = 0; i < stamp->ngpus; i++)
@@ -159,6 +148,20 @@ int gv_stamp_holds(
                 err, "GPU %d was %s when checked, it is %s", i, stamp->bus_id[i],
                 machine->gpus[i].bus_id);
     return 0;
+}
+
+int gv_stamp_holds(
+    const struct gv_stamp *stamp, const struct gv_machine *machine, struct gv_error *err)
+{
+    bool replayed = machine->replayed;
+    if (*stamp->boot_id && *machine->boot_id && strcmp(stamp->boot_id, machine->boot_id))
+        return gv_error_set(
+            err, "the host has booted since it was checked, or it is another host (%s)",
+            stamp->host);
+    if (same_fact("boot", stamp->boot_id, machine->boot_id, replayed, err) ||
+        same_fact("driver", stamp->driver, machine->driver, replayed, err))
+        return -1;
+    return same_gpus(stamp, machine, err);
 }
 
 static int user_stamp(char *out)

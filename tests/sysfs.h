@@ -51,7 +51,7 @@ static const struct fake_gpu fake_4028[] = {
 static inline void fake_file(const char *root, const char *below, const char *text)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/%s", root, below);
+    assert_true(snprintf(path, sizeof(path), "%s/%s", root, below) < (int)sizeof(path));
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(path, 0755);
@@ -66,19 +66,20 @@ static inline void fake_file(const char *root, const char *below, const char *te
 static inline void fake_attribute(const char *root, const char *dir, const char *key, const char *v)
 {
     char below[PATH_MAX], line[128];
-    snprintf(below, sizeof(below), "%.3000s/%s", dir, key);
-    snprintf(line, sizeof(line), "%s\n", v);
+    assert_true(snprintf(below, sizeof(below), "%s/%s", dir, key) < (int)sizeof(below));
+    assert_true(snprintf(line, sizeof(line), "%s\n", v) < (int)sizeof(line));
     fake_file(root, below, line);
 }
 
 /* One function at devices/pciDDDD:BB/<bridges>/<bus id>, and the link to it. */
 static inline void fake_function(const char *root, const struct fake_gpu *gpu)
 {
-    char dir[1024], at[PATH_MAX], to[PATH_MAX], text[32];
+    char dir[512], at[512], to[600], text[32];
     const char *top = *gpu->bridges ? gpu->bridges : gpu->bus_id;
+    int root_len = (int)(strchr(strchr(top, ':') + 1, ':') - top); /* domain:bus */
     snprintf(
-        dir, sizeof(dir), "devices/pci%.7s/%s%s%s", top, gpu->bridges, *gpu->bridges ? "/" : "",
-        gpu->bus_id);
+        dir, sizeof(dir), "devices/pci%.*s/%s%s%s", root_len, top, gpu->bridges,
+        *gpu->bridges ? "/" : "", gpu->bus_id);
     snprintf(text, sizeof(text), "0x%04x", gpu->vendor ? gpu->vendor : 0x10deu);
     fake_attribute(root, dir, "vendor", text);
     snprintf(text, sizeof(text), "0x%06x", gpu->class_code ? gpu->class_code : 0x030200u);
