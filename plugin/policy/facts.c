@@ -93,14 +93,21 @@ static void fill_pairs(struct gv_facts *facts)
     }
 }
 
+/* Processors on which NCCL's default level was PXB before 2.23 already. */
+static bool level_was_pxb(const struct gv_profile *profile)
+{
+    const char *vendor = profile->cpu_vendor;
+    return !strcmp(vendor, "intel") || !strcmp(vendor, "arm") || !strcmp(vendor, "zhaoxin");
+}
+
 /* NCCL's default for NCCL_P2P_LEVEL: PXB, but SYS on AMD with at most two GPUs in the communicator,
- * and before 2.23 on everything but Intel, ARM and Zhaoxin. */
+ * and before 2.23 on everything but Intel, ARM and Zhaoxin. A processor that is not known is taken
+ * for one with PXB. */
 static bool default_level_is_sys(const struct gv_policy_in *in)
 {
     const char *vendor = in->profile->cpu_vendor;
     if (in->nccl_version && in->nccl_version < 22300)
-        return strcmp(vendor, "intel") && strcmp(vendor, "arm") && strcmp(vendor, "zhaoxin") &&
-               vendor[0];
+        return vendor[0] && !level_was_pxb(in->profile);
     return !strcmp(vendor, "amd") && gv_gpuset_count(in->gpus) <= 2;
 }
 
@@ -156,6 +163,25 @@ bool gv_facts_refused(const struct gv_facts *facts, int a, int b)
 bool gv_facts_uses(const struct gv_facts *facts, enum gv_op op)
 {
     return !facts->operations || (facts->operations & GV_OP_BIT(op));
+}
+
+static bool any_bad(const struct gv_facts *facts)
+{
+    bool any = false;
+    for (int a = 0; a < facts->profile->ngpus; a++)
+        any |= (facts->bad[a] & ~facts->refused[a]) != 0;
+    return any;
+}
+
+bool gv_policy_level_pxb(const struct gv_profile *profile, int nccl_version, const gv_gpuset *bad)
+{
+    struct gv_policy_in in = {.profile = profile, .bad = bad};
+    struct gv_facts facts;
+    gv_facts_init(&facts, &in);
+    bool old = nccl_version && nccl_version < 22300;
+    bool amd = !strcmp(profile->cpu_vendor, "amd");
+    bool maybe_sys = amd || !profile->cpu_vendor[0] || (old && !level_was_pxb(profile));
+    return maybe_sys && any_bad(&facts);
 }
 
 bool gv_profile_nvlink_chains(const struct gv_profile *profile)

@@ -68,11 +68,13 @@ struct gv_plan {
     bool nvb_disable; /* needs NCCL_NVB_DISABLE=1 (two lent links on one GPU; only where real
                          NVLinks form no chain) */
     bool veto_ll128;  /* a link is lent: LL128 must not be chosen */
-    bool level_pxb;   /* SEPARATE cannot work here: NCCL_P2P_LEVEL=PXB for the process instead */
+    bool level_pxb;   /* SEPARATE alone cannot work here: NCCL_P2P_LEVEL=PXB for the process too
+                         (with no edits where the level alone separates the pair) */
     bool other_nccl;  /* rule 7: nccl_version has another major.minor than the profile's: no rows */
     enum gv_evidence evidence;
     bool thin;   /* decided on fewer than three samples on a side */
-    double gain; /* median over median minus 1; NAN where nothing was measured for these GPUs */
+    double gain; /* median over median minus 1; NAN where nothing was measured for these GPUs. Of a
+                    default plan: what the measured alternative would have gained or lost */
     int ring[GV_MAX_GPUS], nring; /* expected order; the measured one where there is one */
     bool ring_measured;
     struct gv_ring_edge edges[GV_MAX_GPUS]; /* [nring], edges[i] from ring[i] */
@@ -86,6 +88,12 @@ struct gv_plan {
  * `*out` is overwritten; release with gv_plan_finish. */
 void gv_policy_decide(const struct gv_policy_in *in, struct gv_plan *out);
 void gv_plan_finish(struct gv_plan *plan);
+
+/* Whether the whole process needs NCCL_P2P_LEVEL=PXB (NCCL reads it once, so this is asked for the
+ * machine, not for a communicator): a pair is bad, and NCCL's default level may be SYS in some
+ * communicator, so that moving a GPU would not separate it. `nccl_version` 0: not known. `bad` as
+ * in gv_policy_in. */
+bool gv_policy_level_pxb(const struct gv_profile *profile, int nccl_version, const gv_gpuset *bad);
 
 /* True if one GPU anywhere on the machine has real NVLinks to two others (then NVB paths exist and
  * NCCL_NVB_DISABLE is not ours to set). */

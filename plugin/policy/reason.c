@@ -55,18 +55,25 @@ void gv_reason_thin(struct gv_str *out, const struct gv_comparison *comparison)
     gv_str_add(out, many ? " are thin evidence" : " is thin evidence");
 }
 
-static void bridge_obstacle(struct gv_str *out, const struct gv_refusal *refusal)
+static void
+bridge_obstacle(struct gv_str *out, const struct gv_facts *facts, const struct gv_refusal *refusal)
 {
-    if (refusal->obstacle == GV_CPU_NODES)
+    int a = refusal->a, b = refusal->b;
+    if (refusal->obstacle == GV_CPU_NODES) {
+        const struct gv_profile_gpu *gpus = facts->profile->gpus;
+        bool known = gpus[a].numa_node >= 0 && gpus[b].numa_node >= 0;
         gv_str_addf(
-            out, "no bridge: %d and %d are not known to be on the same CPU node", refusal->a,
-            refusal->b);
+            out,
+            known ? "no bridge joins %d and %d, which are on two CPU nodes"
+                  : "no bridge joins %d and %d, whose CPU nodes are not known",
+            a, b);
+    }
     if (refusal->obstacle == GV_BRIDGE_SIZE)
-        gv_str_add(out, "no bridge: over 9 GPUs would exceed CUDA's 8 peers a GPU");
+        gv_str_add(out, "no bridge over more than 9 GPUs (CUDA allows 8 peers a GPU)");
     if (refusal->obstacle == GV_OPERATIONS)
         gv_str_add(
             out, "all-to-all under a bridge is neither measured nor excluded (declare "
-                 "`operations` in the profile or GV100_OPERATIONS, or measure AllToAll)");
+                 "`operations` or measure AllToAll)");
 }
 
 static void lend_obstacle(struct gv_str *out, const struct gv_refusal *refusal)
@@ -101,7 +108,7 @@ void gv_reason_obstacle(
         gv_str_addf(out, "P2P of %d-%d is not verified (run gv100 verify)", a, b);
     if (refusal->obstacle == GV_NOTHING_CROSSES)
         gv_str_add(out, "NCCL joins all edges by P2P itself");
-    bridge_obstacle(out, refusal);
+    bridge_obstacle(out, facts, refusal);
     lend_obstacle(out, refusal);
 }
 
