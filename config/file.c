@@ -47,33 +47,37 @@ believe(const struct stat *st, const char *path, enum gv_file_trust trust, struc
     return 0;
 }
 
-/* Reads until the end or the limit; files of sysfs and proc do not say their size. */
-static char *slurp(int fd, const char *path, size_t *len, struct gv_error *err)
+/* Reads into a text that grows; *n is its length even where the limit was passed. NULL: errno. */
+static char *read_up_to_limit(int fd, size_t *n)
 {
-    size_t cap = 16384, n = 0;
+    size_t cap = 16384;
     char *text = malloc(cap + 1);
-    while (text) {
-        ssize_t got = read(fd, text + n, cap - n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            fail_errno(err, path, "cannot be read");
+    for (*n = 0; text && *n <= GV_FILE_MAX;) {
+        ssize_t got = read(fd, text + *n, cap - *n);
+        if (got < 0 && errno != EINTR) {
             free(text);
             return NULL;
         }
-        n += (size_t)got;
-        if (got == 0 || n > GV_FILE_MAX)
+        if (got == 0)
             break;
-        if (n == cap) {
-            cap *= 2;
-            char *more = realloc(text, cap + 1);
+        *n += got > 0 ? (size_t)got : 0;
+        if (*n == cap) {
+            char *more = realloc(text, (cap *= 2) + 1);
             if (!more)
                 free(text);
             text = more;
         }
     }
+    return text;
+}
+
+/* Files of sysfs and proc do not say their size, so what counts is what was read. */
+static char *slurp(int fd, const char *path, size_t *len, struct gv_error *err)
+{
+    size_t n;
+    char *text = read_up_to_limit(fd, &n);
     if (!text) {
-        gv_error_at(err, path, 0, 0, "out of memory");
+        fail_errno(err, path, "cannot be read");
         return NULL;
     }
     if (n > GV_FILE_MAX) {
@@ -179,6 +183,23 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
+/* Fills the open temporary file and makes it `path`. */
+static int fill_and_rename(
+    int fd, const char *temp, const char *path, const char *text, size_t len, unsigned mode,
+    struct gv_error *err)
+{
+    bool bad = fchmod(fd, (mode_t)mode) || write_all(fd, text, len) || fsync(fd);
+    if (bad)
+        fail_errno(err, path, "cannot be written");
+    if (close(fd) && !bad) {
+        bad = true;
+        fail_errno(err, path, "cannot be written");
+    }
+    if (bad)
+        return -1;
+    return rename(temp, path) ? fail_errno(err, path, "cannot be replaced") : 0;
+}
+
 int gv_file_replace(
     const char *path, const char *text, size_t len, unsigned mode, struct gv_error *err)
 {
@@ -190,18 +211,7 @@ int gv_file_replace(
     int fd = mkostemp(temp, O_CLOEXEC);
     if (fd < 0)
         return fail_errno(err, path, "cannot be written");
-    bool bad = fchmod(fd, (mode_t)mode) || write_all(fd, text, len) || fsync(fd);
-    if (bad)
-        fail_errno(err, path, "cannot be written");
-    if (close(fd) && !bad) {
-        bad = true;
-        fail_errno(err, path, "cannot be written");
-    }
-    if (!bad && rename(temp, path)) {
-        bad = true;
-        fail_errno(err, path, "cannot be replaced");
-    }
-    if (bad) {
+    if (fill_and_rename(fd, temp, path, text, len, mode, err)) {
         unlink(temp);
         return -1;
     }

@@ -74,10 +74,11 @@ static bool is_folder(const char *path)
  * loader knows only as it was typed). */
 static int own_folder(char *out)
 {
+    static const char here;
     Dl_info info;
     char real[PATH_MAX];
     const char *name = NULL;
-    if (dladdr((const void *)(uintptr_t)&gv_profile_shipped_folder, &info))
+    if (dladdr(&here, &info))
         name = info.dli_fname;
     bool library = name && strstr(name, ".so");
     if (!realpath(library || (name && *name == '/') ? name : "/proc/self/exe", real))

@@ -124,7 +124,7 @@ int gv_read_bool(const struct gv_reader *r, int node, const char *key, bool *out
 
 int gv_read_gpu(const struct gv_reader *r, int node, const char *key, int *out)
 {
-    int gpu;
+    int gpu = 0;
     if (gv_read_int(r, node, key, 0, 1e6, &gpu))
         return -1;
     if (gpu >= r->ngpus)

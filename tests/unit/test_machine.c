@@ -22,6 +22,16 @@ static void read_machine(const struct fake_machine *m, struct gv_machine *out)
     fake_remove(root);
 }
 
+/* The reference machine, read once: most tests change a copy. */
+static struct gv_machine machine_4028;
+
+static int read_reference(void **state)
+{
+    (void)state;
+    read_machine(&reference, &machine_4028);
+    return 0;
+}
+
 static struct gv_profile *read_4028(void)
 {
     char path[PATH_MAX];
@@ -245,11 +255,10 @@ static void test_shape(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-        struct gv_machine m;
+        struct gv_machine m = machine_4028;
         struct gv_error err = {0};
         int map[GV_MAX_GPUS];
         struct gv_profile *p = read_4028();
-        read_machine(&reference, &m);
         apply(shapes[i].change, &m, p);
         int rc = gv_profile_matches(p, &m, map, &err);
         assert_string_equal(rc ? err.text : "", shapes[i].error ? shapes[i].error : "");
@@ -319,12 +328,11 @@ static void test_ids(void **state)
     (void)state;
     static const int at[4] = {0, 1, 5, 10};
     for (unsigned row = 0; row < sizeof(ids) / sizeof(ids[0]); row++) {
-        struct gv_machine m;
+        struct gv_machine m = machine_4028;
         struct gv_error err = {0};
         gv_gpuset hidden = 0, gone = 0;
         int map[GV_MAX_GPUS];
         struct gv_profile *p = profile_of(ids[row].gpus, ids[row].match);
-        read_machine(&reference, &m);
         gv_gpuset_parse(ids[row].hidden, &hidden, NULL);
         gv_gpuset_parse(ids[row].gone, &gone, NULL);
         for (int i = 0; i < m.ngpus; i++)
@@ -345,11 +353,10 @@ static void test_moved_board(void **state)
 {
     (void)state;
     static const int gpus[3] = {0, 1, 5};
-    struct gv_machine m;
+    struct gv_machine m = machine_4028;
     struct gv_error err = {0};
     int map[GV_MAX_GPUS];
     struct gv_profile *p = profile_of(gpus, GV_MATCH_UUID);
-    read_machine(&reference, &m);
     strcpy(m.gpus[1].root_port, m.gpus[5].root_port);
     assert_int_equal(gv_profile_matches(p, &m, map, &err), -1);
     assert_string_equal(
@@ -404,11 +411,10 @@ static void put(const char *where, const char *name, int ngpus)
 /* Finds for the reference machine; the name found or the error's text must have `part`. */
 static void finds(const char *part, bool found)
 {
-    struct gv_machine m;
+    struct gv_machine m = machine_4028;
     struct gv_error err = {0};
     int map[GV_MAX_GPUS];
     char path[PATH_MAX], line[1024];
-    read_machine(&reference, &m);
     struct gv_profile *p = gv_profile_find(&m, map, path, &err);
     const char *said = p ? p->name : gv_error_format(&err, line, sizeof(line));
     if (!p == found || !strstr(said, part))
@@ -524,5 +530,5 @@ int main(void)
         SEARCH(test_without_machine),
         SEARCH(test_resolve),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, read_reference, NULL);
 }
