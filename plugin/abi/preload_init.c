@@ -48,6 +48,8 @@ static int finish(struct gv_comm *comm, int result, void *handle)
     if (!comm)
         return result;
     bool pending = result == GV_NCCL_SUCCESS || result == GV_NCCL_IN_PROGRESS;
+    if (atomic_load(&comm->decided))
+        gv_comm_settle(comm);
     if (!pending || atomic_load(&comm->decided))
         gv_comm_unlist(comm);
     if (pending && handle)

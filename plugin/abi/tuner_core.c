@@ -68,10 +68,10 @@ struct gv_comm *gv_tuner_init(struct gv_init *init, gv_logger logger)
         compare_with_truth(comm, init);
     else
         comm = alone(init);
+    if (comm) {
+        gv_comm_report(comm);
+        gv_comm_settle(comm);
+    }
     gv_log_flush(logger);
-    if (!comm)
-        return NULL;
-    gv_comm_report(comm, logger);
-    gv_comm_settle(comm);
     return comm;
 }

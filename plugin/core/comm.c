@@ -45,7 +45,7 @@ void gv_comm_put(struct gv_comm *comm)
 {
     if (!comm || atomic_fetch_sub(&comm->holders, 1) != 1)
         return;
-    gv_registry_leave(comm->entry);
+    gv_registry_leave(atomic_load(&comm->entry));
     gv_decision_put(comm->decision);
     free(comm);
 }
@@ -144,16 +144,15 @@ void gv_comm_decide(struct gv_comm *comm, int nranks, int nnodes, bool transport
     }
     if (comm->decision->trouble[0])
         snprintf(comm->trouble, sizeof(comm->trouble), "%s", comm->decision->trouble);
-    atomic_store(&comm->decided, true);
     agree(comm, question.nranks);
     log_decision(comm);
+    atomic_store(&comm->decided, true);
 }
 
 void gv_comm_settle(struct gv_comm *comm)
 {
     atomic_store(&comm->decided, true);
-    gv_registry_leave(comm->entry);
-    comm->entry = NULL;
+    gv_registry_leave(atomic_exchange(&comm->entry, NULL));
 }
 
 const char *gv_comm_file(const struct gv_comm *comm)
@@ -167,21 +166,26 @@ const struct gv_table *gv_comm_table(const struct gv_comm *comm)
     return comm->committed && comm->decision ? comm->decision->table : NULL;
 }
 
-void gv_comm_report(const struct gv_comm *comm, gv_logger logger)
+void gv_comm_report(const struct gv_comm *comm)
 {
-    char text[900];
     const struct gv_decision *d = comm->decision;
-    if (comm->trouble[0]) {
-        snprintf(text, sizeof(text), "%s; NCCL keeps its default", comm->trouble);
-        gv_log_now(logger, GV_LOG_WARN, text);
-    }
+    if (comm->trouble[0])
+        gv_log_once(GV_LOG_WARN, "%s; NCCL keeps its default", comm->trouble);
     if (!d)
         return;
-    const char *transport =
-        gv_transport_name(comm->committed ? d->plan.transport : GV_TRANSPORT_DEFAULT);
-    snprintf(
-        text, sizeof(text), "communicator %016llx, GPUs %s: transport %s (%s): %s",
-        (unsigned long long)comm->key, d->gpus, transport, gv_evidence_name(d->plan.evidence),
-        comm->note ? comm->note : d->plan.reason);
-    gv_log_now(logger, GV_LOG_INFO, text);
+    const struct gv_plan *plan = &d->plan;
+    bool acts = comm->committed && !gv_decision_trivial(d);
+    if (acts && plan->other_nccl)
+        gv_log_once(
+            GV_LOG_WARN,
+            "the profile was measured with NCCL %s: its transports are used here, its algorithms "
+            "and "
+            "protocols are not; 'gv100 calibrate' with this NCCL brings both",
+            gv_state()->profile->provenance.nccl);
+    /* Ranks of one process say the same: once is enough. */
+    gv_log_once(
+        GV_LOG_INFO, "communicator %016llx, GPUs %s: %s (evidence: %s). %s",
+        (unsigned long long)comm->key, d->gpus,
+        gv_transport_name(comm->committed ? plan->transport : GV_TRANSPORT_DEFAULT),
+        gv_evidence_name(plan->evidence), comm->note ? comm->note : plan->reason);
 }

@@ -28,9 +28,9 @@ struct gv_comm {
     int gpu;      /* machine index, -1 not known */
     int nranks;   /* 0: not known */
     int nccl_version;
-    struct gv_registry_entry *entry; /* NULL: could not register, so default */
-    struct gv_decision *decision;    /* NULL until decided */
-    bool committed;                  /* all ranks agreed: the decision may act */
+    _Atomic(struct gv_registry_entry *) entry; /* NULL: could not register, or settled */
+    struct gv_decision *decision;              /* NULL until decided */
+    bool committed;                            /* all ranks agreed: the decision may act */
     atomic_bool decided;
     bool proven;       /* made from a communicator that was proven to be on one node */
     char trouble[400]; /* a WARN of this rank's own, "" none */
@@ -74,7 +74,8 @@ void gv_comm_confuse(struct gv_comm *comm);
  * `nnodes`: 0 where not known. */
 void gv_comm_decide(struct gv_comm *comm, int nranks, int nnodes, bool transport_in_reach);
 
-/* Leaves the registry: the decision stays, and nobody needs this rank's entry any more. */
+/* Leaves the registry: the decision stays, and nobody needs this rank's entry any more. Not while
+ * the communicator may still be deciding. */
 void gv_comm_settle(struct gv_comm *comm);
 
 /* The file to hand over, or NULL for none. Valid until the communicator ends, and a while longer.
@@ -83,7 +84,7 @@ const char *gv_comm_file(const struct gv_comm *comm);
 /* The tuner's table, or NULL. */
 const struct gv_table *gv_comm_table(const struct gv_comm *comm);
 
-/* Says what was decided, where NCCL's logger may be called. */
-void gv_comm_report(const struct gv_comm *comm, gv_logger logger);
+/* Queues what was decided for NCCL's log. */
+void gv_comm_report(const struct gv_comm *comm);
 
 #endif

@@ -29,18 +29,17 @@ struct line {
 static struct line queue[QUEUE];
 static int queued;
 static uint64_t seen[SEEN];
-static int nseen;
+static unsigned nseen;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under the lock. */
 static bool said_before(const char *text)
 {
     uint64_t h = gv_hash_bytes(GV_HASH_START, text, strlen(text));
-    for (int i = 0; i < nseen; i++)
+    for (unsigned i = 0; i < nseen && i < SEEN; i++)
         if (seen[i] == h)
             return true;
-    if (nseen < SEEN)
-        seen[nseen++] = h;
+    seen[nseen++ % SEEN] = h; /* the oldest is forgotten */
     return false;
 }
 

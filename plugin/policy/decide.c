@@ -238,9 +238,6 @@ static void decide_default(
 
 static void fill_rows(struct decision *d, const struct gv_attempt *attempt)
 {
-    const struct gv_policy_in *in = d->facts.in;
-    d->plan->other_nccl =
-        in->nccl_version && !gv_same_nccl(in->profile->provenance.nccl, in->nccl_version);
     if (!d->plan->other_nccl)
         gv_rows_fill(
             &d->facts, attempt && attempt->accepted ? &attempt->candidate : NULL,
@@ -276,9 +273,12 @@ void gv_policy_decide(const struct gv_policy_in *in, struct gv_plan *out)
         snprintf(out->reason, sizeof(out->reason), "%s", why_not);
         return;
     }
+    out->other_nccl =
+        in->nccl_version && !gv_same_nccl(in->profile->provenance.nccl, in->nccl_version);
     struct decision d = {.plan = out};
     gv_facts_init(&d.facts, in);
     decide(&d);
+    gv_facts_finish(&d.facts);
     finish_reason(out, &d.reason);
 }
 

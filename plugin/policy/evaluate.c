@@ -81,10 +81,10 @@ int gv_candidates(
 {
     enum gv_op op = gv_deciding_op(facts);
     int n = 0;
-    for (int i = 0; i < facts->profile->ngroups; i++) {
-        const struct gv_profile_group *group = &facts->profile->groups[i];
+    for (int i = gv_facts_group(facts, gpus, op, 0); i < facts->ngroups; i++) {
+        const struct gv_profile_group *group = facts->group[i];
         if (group->gpus != gpus || group->op != op)
-            continue;
+            break;
         for (int v = 0; v < group->nvariants; v++)
             if (plain(&group->variants[v]) && group->variants[v].edit != GV_EDIT_NONE)
                 n = add_variant(out, n, &group->variants[v]);
@@ -101,29 +101,16 @@ enum gv_op gv_deciding_op(const struct gv_facts *facts)
     return (enum gv_op)__builtin_ctz(facts->operations);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 int gv_sizes(const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, uint64_t **out)
 {
-    int n = 0, unique = 0;
-    *out = calloc((size_t)facts->profile->ngroups + 1, sizeof(**out));
-    for (int i = 0; *out && i < facts->profile->ngroups; i++)
-        if (facts->profile->groups[i].gpus == gpus && facts->profile->groups[i].op == op)
-            (*out)[n++] = facts->profile->groups[i].bytes;
-    if (n)
-        qsort(*out, (size_t)n, sizeof(**out), ascending);
-    for (int i = 0; i < n; i++)
-        if (!i || (*out)[i] != (*out)[unique - 1])
-            (*out)[unique++] = (*out)[i];
-    if (!unique) {
-        free(*out);
-        *out = NULL;
-    }
-    return unique;
+    int first = gv_facts_group(facts, gpus, op, 0), end = first, n = 0;
+    while (end < facts->ngroups && facts->group[end]->gpus == gpus && facts->group[end]->op == op)
+        end++;
+    *out = end > first ? malloc((size_t)(end - first) * sizeof(**out)) : NULL;
+    for (int i = first; *out && i < end; i++)
+        if (!n || facts->group[i]->bytes != (*out)[n - 1])
+            (*out)[n++] = facts->group[i]->bytes;
+    return n;
 }
 
 static bool all_pairs_op(enum gv_op op)

@@ -1,6 +1,7 @@
 #include "plugin/policy/facts.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void pair_set(gv_gpuset sets[GV_MAX_GPUS], int a, int b)
@@ -111,12 +112,57 @@ static bool default_level_is_sys(const struct gv_policy_in *in)
     return !strcmp(vendor, "amd") && gv_gpuset_count(in->gpus) <= 2;
 }
 
+/* -1, 0, 1 as the group comes before, at, after the key. */
+static int
+against(const struct gv_profile_group *group, gv_gpuset gpus, enum gv_op op, uint64_t bytes)
+{
+    if (group->gpus != gpus)
+        return group->gpus < gpus ? -1 : 1;
+    if (group->op != op)
+        return group->op < op ? -1 : 1;
+    return (group->bytes > bytes) - (group->bytes < bytes);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct gv_profile_group *x = *(const struct gv_profile_group *const *)a;
+    const struct gv_profile_group *y = *(const struct gv_profile_group *const *)b;
+    int order = against(x, y->gpus, y->op, y->bytes);
+    return order ? order : (int)x->loaded - (int)y->loaded;
+}
+
+static void index_groups(struct gv_facts *facts)
+{
+    int n = facts->profile->ngroups;
+    facts->group = n > 0 ? malloc((size_t)n * sizeof(facts->group[0])) : NULL;
+    if (!facts->group)
+        return;
+    facts->ngroups = n;
+    for (int i = 0; i < n; i++)
+        facts->group[i] = &facts->profile->groups[i];
+    qsort(facts->group, (size_t)n, sizeof(facts->group[0]), by_key);
+}
+
+int gv_facts_group(const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, uint64_t bytes)
+{
+    int low = 0, high = facts->ngroups;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (against(facts->group[middle], gpus, op, bytes) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static double threshold(double of_profile, double otherwise)
 {
     return of_profile >= 0 ? of_profile : otherwise; /* false for NAN */
 }
 
-void gv_facts_init(struct gv_facts *facts, const struct gv_policy_in *in)
+/* What the profile says of pairs; no groups. */
+static void init_pairs(struct gv_facts *facts, const struct gv_policy_in *in)
 {
     memset(facts, 0, sizeof(*facts));
     facts->in = in;
@@ -130,6 +176,19 @@ void gv_facts_init(struct gv_facts *facts, const struct gv_policy_in *in)
     fill_pairs(facts);
     for (int a = 0; a < in->profile->ngpus; a++)
         facts->chains |= gv_gpuset_count(facts->nvlink[a]) > 1;
+}
+
+void gv_facts_init(struct gv_facts *facts, const struct gv_policy_in *in)
+{
+    init_pairs(facts, in);
+    index_groups(facts);
+}
+
+void gv_facts_finish(struct gv_facts *facts)
+{
+    free(facts->group);
+    facts->group = NULL;
+    facts->ngroups = 0;
 }
 
 bool gv_facts_joined(const struct gv_facts *facts, int a, int b)
@@ -177,7 +236,7 @@ bool gv_policy_level_pxb(const struct gv_profile *profile, int nccl_version, con
 {
     struct gv_policy_in in = {.profile = profile, .bad = bad};
     struct gv_facts facts;
-    gv_facts_init(&facts, &in);
+    init_pairs(&facts, &in);
     bool old = nccl_version && nccl_version < 22300;
     bool amd = !strcmp(profile->cpu_vendor, "amd");
     bool maybe_sys = amd || !profile->cpu_vendor[0] || (old && !level_was_pxb(profile));
@@ -188,6 +247,6 @@ bool gv_profile_nvlink_chains(const struct gv_profile *profile)
 {
     struct gv_policy_in in = {.profile = profile};
     struct gv_facts facts;
-    gv_facts_init(&facts, &in);
+    init_pairs(&facts, &in);
     return facts.chains;
 }

@@ -22,9 +22,18 @@ struct gv_facts {
     bool chains;                  /* gv_profile_nvlink_chains */
     double min_gain, max_loss;
     unsigned operations; /* 0: any */
+    /* The profile's groups by GPUs, operation, size, load: what is asked for is found by search. */
+    const struct gv_profile_group **group;
+    int ngroups; /* 0 also where memory ran out: then nothing counts as measured */
 };
 
+/* Release with gv_facts_finish. */
 void gv_facts_init(struct gv_facts *facts, const struct gv_policy_in *in);
+void gv_facts_finish(struct gv_facts *facts);
+
+/* Index of the first group that does not come before (gpus, op, bytes); ngroups where there is
+ * none. */
+int gv_facts_group(const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, uint64_t bytes);
 
 /* True where NCCL uses P2P for the pair by its own choice, in this communicator. */
 bool gv_facts_joined(const struct gv_facts *facts, int a, int b);

@@ -163,7 +163,7 @@ no_gain(struct gv_str *out, const struct gv_facts *facts, const struct gv_compar
     gv_str_add(out, "measured ");
     gv_reason_comparison(out, deciding);
     if (deciding->verdict == GV_LOSS || deciding->gain < 0)
-        gv_str_add(out, ": P2P is not faster here");
+        gv_str_add(out, ": NCCL's own choice is not slower");
     else if (deciding->verdict == GV_NOT_MEASURED)
         gv_str_addf(
             out, ", but of %d and %d samples: three a side are needed (run gv100 calibrate)",

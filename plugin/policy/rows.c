@@ -71,11 +71,15 @@ static void add_choice(struct table *table, const struct gv_profile_variant *var
 
 static void find_choices(struct table *table)
 {
-    const struct gv_profile *profile = table->facts->profile;
-    for (int i = 0; i < profile->ngroups; i++)
-        if (profile->groups[i].gpus == table->facts->in->gpus && profile->groups[i].op == table->op)
-            for (int v = 0; v < profile->groups[i].nvariants; v++)
-                add_choice(table, &profile->groups[i].variants[v]);
+    const struct gv_facts *facts = table->facts;
+    gv_gpuset gpus = facts->in->gpus;
+    for (int i = gv_facts_group(facts, gpus, table->op, 0); i < facts->ngroups; i++) {
+        const struct gv_profile_group *group = facts->group[i];
+        if (group->gpus != gpus || group->op != table->op)
+            break;
+        for (int v = 0; v < group->nvariants; v++)
+            add_choice(table, &group->variants[v]);
+    }
     qsort(table->choices, (size_t)table->nchoices, sizeof(table->choices[0]), by_choice);
 }
 
@@ -179,7 +183,7 @@ void gv_rows_fill(
     const struct gv_facts *facts, const struct gv_candidate *transport, bool no_ll128,
     struct gv_plan *plan)
 {
-    for (int op = 0; op < GV_OP_COUNT; op++) {
+    for (int op = 0; op < GV_OP_SEND_RECV; op++) { /* a tuner is not asked about send and receive */
         struct table table = {
             .facts = facts,
             .op = (enum gv_op)op,

@@ -123,17 +123,18 @@ bool gv_loses(const struct gv_facts *facts, const struct gv_comparison *comparis
     return comparison->gain < -(facts->max_loss + ROUNDING); /* false for NAN */
 }
 
-/* The samples of all groups with these GPUs, operation, size and load: a profile may hold them in
- * several entries, and their order must not matter. */
+/* The samples of the group with these GPUs, operation, size and load. A profile should hold it
+ * once; where it is there twice the entry with more samples counts, whatever their order. */
 static struct gv_side side_in(
-    const struct gv_profile *profile, gv_gpuset gpus, enum gv_op op, uint64_t bytes, bool loaded,
+    const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, uint64_t bytes, bool loaded,
     const struct gv_variant_key *key)
 {
     struct gv_side best = {.count = 0, .median = NAN, .low = NAN, .high = NAN};
-    for (int i = 0; i < profile->ngroups; i++) {
-        const struct gv_profile_group *group = &profile->groups[i];
-        if (group->gpus != gpus || group->op != op || group->bytes != bytes ||
-            group->loaded != loaded)
+    for (int i = gv_facts_group(facts, gpus, op, bytes); i < facts->ngroups; i++) {
+        const struct gv_profile_group *group = facts->group[i];
+        if (group->gpus != gpus || group->op != op || group->bytes != bytes)
+            break;
+        if (group->loaded != loaded)
             continue;
         struct gv_side side = gv_side_of(group, key);
         if (side.count > best.count || (side.count == best.count && side.median < best.median))
@@ -149,8 +150,8 @@ struct gv_comparison gv_measured(
     struct gv_comparison result = {.verdict = GV_NOT_MEASURED};
     for (int loaded = 1; loaded >= 0; loaded--) {
         result = gv_compare(
-            facts, side_in(facts->profile, gpus, op, bytes, loaded, base),
-            side_in(facts->profile, gpus, op, bytes, loaded, other));
+            facts, side_in(facts, gpus, op, bytes, loaded, base),
+            side_in(facts, gpus, op, bytes, loaded, other));
         result.loaded = loaded;
         if (result.base.count && result.other.count)
             break;

@@ -31,10 +31,11 @@ better_ring(enum gv_op op, const struct gv_profile_group *a, const struct gv_pro
 const struct gv_profile_group *gv_measured_ring(const struct gv_facts *facts, gv_gpuset gpus)
 {
     const struct gv_profile_group *best = NULL;
-    for (int i = 0; i < facts->profile->ngroups; i++) {
-        const struct gv_profile_group *group = &facts->profile->groups[i];
-        if (group->gpus != gpus || group->nring != gv_gpuset_count(gpus) ||
-            set_of(group->ring, group->nring) != gpus)
+    for (int i = gv_facts_group(facts, gpus, (enum gv_op)0, 0); i < facts->ngroups; i++) {
+        const struct gv_profile_group *group = facts->group[i];
+        if (group->gpus != gpus)
+            break;
+        if (group->nring != gv_gpuset_count(gpus) || set_of(group->ring, group->nring) != gpus)
             continue;
         if (!best || better_ring(gv_deciding_op(facts), group, best))
             best = group;
@@ -159,14 +160,13 @@ static void build_separate(const struct gv_facts *facts, struct gv_attempt *atte
     attempt->refusal.obstacle = any ? GV_NO_OBSTACLE : GV_NOTHING_CROSSES;
 }
 
-/* `partly`: the candidate was measured for exactly these GPUs. */
-static void build(
-    const struct gv_facts *facts, const struct gv_route *route, bool partly,
+void gv_attempt_build(
+    const struct gv_facts *facts, const struct gv_route *route, bool measured_here,
     struct gv_attempt *attempt)
 {
     attempt->refusal = (struct gv_refusal){GV_NOTHING_CROSSES, -1, -1};
     if (attempt->candidate.applied == GV_EDIT_LEND)
-        build_lend(facts, route, partly, attempt);
+        build_lend(facts, route, measured_here, attempt);
     if (attempt->candidate.applied == GV_EDIT_BRIDGE)
         build_bridge(facts, attempt);
     if (attempt->candidate.applied == GV_EDIT_SEPARATE)
@@ -179,8 +179,10 @@ static bool
 better(const struct gv_facts *facts, const struct gv_attempt *best, const struct gv_attempt *other)
 {
     const struct gv_comparison *a = &best->evaluation.deciding, *b = &other->evaluation.deciding;
-    if (!a->other.count || !b->other.count)
-        return !a->other.count && b->other.count;
+    bool a_known = best->evaluation.verdict != GV_NOT_MEASURED;
+    bool b_known = other->evaluation.verdict != GV_NOT_MEASURED;
+    if (!a_known || !b_known)
+        return b_known || (!a_known && !a->other.count && b->other.count);
     if (!best->accepted && best->refusal.obstacle == GV_ALL_NVLINK)
         return other->candidate.applied == GV_EDIT_BRIDGE; /* its obstacle is the one to name */
     if (a->op == b->op && a->bytes == b->bytes && a->loaded == b->loaded)
@@ -196,7 +198,7 @@ struct gv_attempt gv_transport_measured(const struct gv_facts *facts, const stru
     for (int i = 0; i < n; i++) {
         struct gv_attempt attempt = {.candidate = candidates[i]};
         attempt.evaluation = gv_evaluate(facts, facts->in->gpus, &candidates[i]);
-        build(facts, route, true, &attempt);
+        gv_attempt_build(facts, route, true, &attempt);
         attempt.accepted = attempt.evaluation.verdict == GV_GAIN && !attempt.evaluation.refused &&
                            !attempt.refusal.obstacle;
         bool first = best.candidate.applied == GV_EDIT_NONE;
@@ -205,105 +207,4 @@ struct gv_attempt gv_transport_measured(const struct gv_facts *facts, const stru
             best = attempt;
     }
     return best;
-}
-
-/* What one measured neighbour says of an edit: its best evaluation among candidates with this
- * edit and lent count. */
-static struct gv_evaluation neighbour_says(
-    const struct gv_facts *facts, gv_gpuset gpus, enum gv_edit_kind applied, int lend_count)
-{
-    struct gv_candidate candidates[GV_MAX_CANDIDATES];
-    struct gv_evaluation best = {.verdict = GV_NOT_MEASURED};
-    int n = gv_candidates(facts, gpus, candidates);
-    for (int i = 0; i < n; i++) {
-        if (candidates[i].applied != applied || candidates[i].key.lend_count != lend_count)
-            continue;
-        struct gv_evaluation now = gv_evaluate(facts, gpus, &candidates[i]);
-        bool gains = now.verdict == GV_GAIN && !now.refused;
-        bool best_gains = best.verdict == GV_GAIN && !best.refused;
-        if (best.verdict == GV_NOT_MEASURED || (gains && !best_gains) ||
-            (gains == best_gains && now.deciding.gain > best.deciding.gain))
-            best = now;
-    }
-    return best;
-}
-
-/* Collects the neighbours nearest in size on one side (`step` -1: fewer GPUs, 0: as many, 1: more).
- * All of them must gain; the one that gains least speaks for them. Returns false where one does
- * not gain. */
-static bool side_gains(
-    const struct gv_facts *facts, int step, const struct gv_attempt *attempt, gv_gpuset *who,
-    struct gv_evaluation *says)
-{
-    gv_gpuset mine = facts->in->gpus, islands = gv_facts_islands(facts, mine);
-    int size = gv_gpuset_count(mine), nearest = -1;
-    *who = 0;
-    for (int i = 0; i < facts->profile->ngroups; i++) {
-        gv_gpuset gpus = facts->profile->groups[i].gpus;
-        int distance = (gv_gpuset_count(gpus) - size) * (step ? step : 1);
-        if (gpus == mine || (step ? distance <= 0 : distance != 0) ||
-            (nearest >= 0 && distance > nearest) || gv_facts_islands(facts, gpus) != islands)
-            continue;
-        struct gv_evaluation now = neighbour_says(
-            facts, gpus, attempt->candidate.applied, attempt->candidate.key.lend_count);
-        if (now.verdict == GV_NOT_MEASURED)
-            continue;
-        bool closer = distance < nearest || nearest < 0;
-        bool gains = now.verdict == GV_GAIN && !now.refused;
-        bool says_gains = says->verdict == GV_GAIN && !says->refused;
-        bool weaker = gains == says_gains
-                          ? now.deciding.gain < says->deciding.gain ||
-                                (now.deciding.gain == says->deciding.gain && gpus < *who)
-                          : !gains;
-        if (!closer && !weaker)
-            continue;
-        nearest = distance;
-        *who = gpus;
-        *says = now;
-    }
-    return !*who || (says->verdict == GV_GAIN && !says->refused);
-}
-
-static struct gv_interpolation interpolate(
-    const struct gv_facts *facts, const struct gv_route *route, enum gv_edit_kind applied,
-    int lend_count)
-{
-    struct gv_interpolation out = {.attempt.candidate = {.applied = applied}};
-    struct gv_evaluation beside = {.verdict = GV_NOT_MEASURED};
-    gv_gpuset as_many;
-    out.attempt.candidate.key = gv_plain_key(applied);
-    out.attempt.candidate.key.lend_count = lend_count;
-    bool lower = side_gains(facts, -1, &out.attempt, &out.lower, &out.at_lower);
-    bool upper = side_gains(facts, 1, &out.attempt, &out.upper, &out.at_upper);
-    bool level = side_gains(facts, 0, &out.attempt, &as_many, &beside);
-    if (!level) { /* as many GPUs of the same islands do not gain: they stand for both sides */
-        out.lower = out.upper = as_many;
-        out.at_lower = out.at_upper = beside;
-    }
-    build(facts, route, false, &out.attempt);
-    out.attempt.accepted =
-        out.lower && out.upper && lower && upper && level && !out.attempt.refusal.obstacle;
-    return out;
-}
-
-/* How far an interpolation came, to name the nearest miss. */
-static int progress(const struct gv_interpolation *at)
-{
-    return at->attempt.accepted ? 4 : (at->lower != 0) + (at->upper != 0);
-}
-
-struct gv_interpolation
-gv_transport_interpolated(const struct gv_facts *facts, const struct gv_route *route)
-{
-    struct gv_interpolation best = interpolate(facts, route, GV_EDIT_LEND, 0);
-    for (int count = 1; count <= 18 && !best.attempt.accepted; count++) {
-        struct gv_interpolation now = interpolate(facts, route, GV_EDIT_LEND, count);
-        if (progress(&now) > progress(&best))
-            best = now;
-    }
-    struct gv_interpolation bridge = {.attempt.accepted = false};
-    if (!best.attempt.accepted)
-        bridge = interpolate(facts, route, GV_EDIT_BRIDGE, 0);
-    bool name_bridge = !best.attempt.accepted && best.attempt.refusal.obstacle == GV_ALL_NVLINK;
-    return progress(&bridge) > progress(&best) || name_bridge ? bridge : best;
 }

@@ -23,6 +23,13 @@ struct gv_attempt {
  * nothing was measured at all. */
 struct gv_attempt gv_transport_measured(const struct gv_facts *facts, const struct gv_route *route);
 
+/* Makes the attempt's candidate concrete and sets its refusal. `measured_here`: it was measured for
+ * exactly these GPUs, so its measured ring and edges count, and what the driver refuses was on SHM
+ * then too. Else every crossing must become P2P. */
+void gv_attempt_build(
+    const struct gv_facts *facts, const struct gv_route *route, bool measured_here,
+    struct gv_attempt *attempt);
+
 /* Rule 3. `lower` and `upper`: the neighbours that decided. */
 struct gv_interpolation {
     struct gv_attempt attempt; /* .accepted, or why not */
