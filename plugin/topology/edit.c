@@ -61,17 +61,20 @@ gv_edit_entry(const struct gv_tree *tree, struct gv_elem *pci, const struct gv_t
     return elem;
 }
 
-/* Whether the entry leads to an NVSwitch: its class says so, or it is no GPU that we know. */
+/* Whether the entry leads to an NVSwitch: its class says so, or the tree does not have the device
+ * (users' files list GPUs without a class, but no switches). */
 static bool to_switch(const struct gv_tree *tree, const char *target, const char *class)
 {
-    return class ? !strncmp(class, "0x0680", 6) : !class_of(tree, target);
+    return class ? !strncmp(class, "0x0680", 6) : !gv_tree_find_pci(tree, target);
 }
 
 static enum gv_edit_nvlink
 worth(const struct gv_tree *tree, const char *target, const char *class, const char *peer)
 {
     char normal[GV_BUS_ID];
-    if (target && gv_bus_id_normal(target, normal) && !strcmp(normal, peer))
+    if (target && gv_bus_id_normal(target, normal))
+        target = normal;
+    if (target && !strcmp(target, peer))
         return GV_NVLINK_PAIR;
     return to_switch(tree, target ? target : "", class) ? GV_NVLINK_SWITCH : GV_NVLINK_NONE;
 }

@@ -406,6 +406,32 @@ static void nvswitch(void **state)
     gv_tree_free(tree);
 }
 
+/* In a file of bus ids alone two GPUs with links to a third are not on an NVSwitch; NCCL looks up
+ * the classes itself. */
+static void file_without_classes(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "<system version=\"1\">" C0 "<pci busid=\"0000:1a:00.0\"/><pci busid=\"0000:3d:00.0\"/>"
+        "<pci busid=\"0000:41:00.0\"/></cpu></system>";
+    struct gv_error err = {0};
+    struct gpu a, b;
+    gpu_of("1a", 70, &a);
+    gpu_of("3d", 70, &b);
+    a.g.nvlink[0].target = b.g.nvlink[0].target = "00000000:41:00.0";
+    a.g.nvlink[0].count = b.g.nvlink[0].count = 2;
+    a.g.nvlinks = b.g.nvlinks = 1;
+    struct gv_tree *tree = parse(text);
+    if (gv_tree_lend(tree, &a.g, &b.g, 1, "/nonexistent", &err))
+        fail_msg("%s", err.text);
+    char *got = format(tree);
+    assert_non_null(strstr(
+        got, "<gpu>\n        <nvlink target=\"0000:41:00.0\" count=\"2\"/>\n"
+             "        <nvlink target=\"0000:3d:00.0\" count=\"1\"/>\n"));
+    free(got);
+    gv_tree_free(tree);
+}
+
 static void checks(void **state)
 {
     (void)state;
@@ -467,13 +493,10 @@ static void limits_by_release(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edits),
-        cmocka_unit_test(lent_counts),
-        cmocka_unit_test(bridge_widths),
-        cmocka_unit_test(bridge_avoids_real_devices),
-        cmocka_unit_test(nvswitch),
-        cmocka_unit_test(checks),
-        cmocka_unit_test(limits_by_release),
+        cmocka_unit_test(edits),         cmocka_unit_test(lent_counts),
+        cmocka_unit_test(bridge_widths), cmocka_unit_test(bridge_avoids_real_devices),
+        cmocka_unit_test(nvswitch),      cmocka_unit_test(file_without_classes),
+        cmocka_unit_test(checks),        cmocka_unit_test(limits_by_release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
