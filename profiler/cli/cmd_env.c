@@ -166,8 +166,9 @@ static void slurm(const struct answer *a)
 
 static void k8s(const struct answer *a)
 {
-    puts("# Into the pod's spec. The host's plugin, profiles and verification are mounted; ranks\n"
-         "# of one node meet in /dev/shm.\n"
+    puts("# Into the pod's spec. The host's plugin, its profile (in /etc/gv100: copy a shipped one "
+         "there)\n"
+         "# and its verification are mounted; ranks of one node meet in /dev/shm.\n"
          "containers:\n"
          "  - name: train\n"
          "    env:");

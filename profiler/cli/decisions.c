@@ -142,7 +142,10 @@ static void one(const struct gv_decision *x, struct gv_str *out)
             gv_str_addf(out, "%+.0f %%, ", x->gain * 100);
         gv_str_addf(out, "%s)", x->evidence);
     }
-    gv_str_addf(out, ": %s", x->reason);
+    /* "measured: ..." need not be said twice */
+    size_t said = strlen(x->evidence);
+    bool twice = !strncmp(x->reason, x->evidence, said) && !strncmp(x->reason + said, ": ", 2);
+    gv_str_addf(out, ": %s", x->reason + (twice ? said + 2 : 0));
     while (out->len && out->data[out->len - 1] == '.') /* the list has its own stops */
         out->data[--out->len] = '\0';
 }
