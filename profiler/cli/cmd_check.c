@@ -135,6 +135,7 @@ static void print(struct report *r, const struct gv_profile *p, const struct gv_
         gv_text_print(&r->text, 0);
         putchar('\n');
     }
+    gv_text_free(&r->text);
     if (mismatch->text[0])
         printf(
             "%sno%s: profile %s is not used on this machine: %s\n", gv_style(GV_BAD),
@@ -166,8 +167,7 @@ static int report(
         json_decref(r.list);
         return status;
     }
-    free(r.text.cells);
-    free(r.text.styles);
+    gv_text_free(&r.text);
     json_t *o = json_object();
     json_object_set_new(o, "profile", json_string(p->name));
     json_object_set_new(o, "matches", json_boolean(!mismatch.text[0]));

@@ -115,6 +115,7 @@ void gv_explain(
 void gv_explained_finish(struct gv_explained *x)
 {
     gv_plan_finish(&x->plan);
+    gv_facts_finish(&x->facts);
 }
 
 const char *gv_edit_words(enum gv_edit_kind kind)

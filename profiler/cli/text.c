@@ -97,6 +97,11 @@ void gv_text_print(struct gv_table_text *t, int indent)
         width[c] = width_of(t, c, &right[c]);
     for (int r = 0; r < t->rows && !t->failed; r++)
         print_row(t, r, indent, width, right);
+    gv_text_free(t);
+}
+
+void gv_text_free(struct gv_table_text *t)
+{
     free(t->cells);
     free(t->styles);
     *t = (struct gv_table_text){.columns = t->columns};

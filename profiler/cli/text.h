@@ -26,5 +26,7 @@ void gv_text_row(struct gv_table_text *t, const char *const *cells, enum gv_styl
 /* Prints it, each line after `indent` blanks, then frees it. A column whose cells are numbers (the
  * first row, the heading, aside) is aligned right. */
 void gv_text_print(struct gv_table_text *t, int indent);
+/* Frees what was never printed. */
+void gv_text_free(struct gv_table_text *t);
 
 #endif

@@ -1,5 +1,6 @@
 """What the tests of the command share: where things are, running it, comparing."""
 
+import difflib
 import json
 import os
 import subprocess
@@ -54,10 +55,17 @@ def sysfs(machine="4028"):
 KEPT = []
 
 
+def difference(got, wanted):
+    if isinstance(got, str) and isinstance(wanted, str) and "\n" in got + wanted:
+        lines = difflib.unified_diff(wanted.split("\n"), got.split("\n"), "wanted", "got", "", "", 1)
+        return "\n".join("   " + line.rstrip("\n") for line in lines)
+    return f"   got    {got!r}\n   wanted {wanted!r}"
+
+
 def check(what, got, wanted):
     if got != wanted:
         FAILURES.append(what)
-        print(f"FAILED {what}\n   got    {got!r}\n   wanted {wanted!r}")
+        print(f"FAILED {what}\n{difference(got, wanted)}")
 
 
 def check_in(what, part, whole):
