@@ -42,11 +42,9 @@ int ncclGetVersion(int *version)
     return GVH_SUCCESS;
 }
 
-/* The bootstrap's own look for a network interface, once per process. */
-static void bootstrap_once(void)
+static void setup_once(void)
 {
-    gvh_getenv("NCCL_SOCKET_FAMILY");
-    gvh_getenv("NCCL_SOCKET_IFNAME");
+    gvh_lookups(GVH_AT_SETUP);
 }
 
 static int setup(void)
@@ -54,7 +52,7 @@ static int setup(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int rc = gvh_env_init();
     if (!rc)
-        pthread_once(&once, bootstrap_once);
+        pthread_once(&once, setup_once);
     return rc;
 }
 
@@ -89,6 +87,7 @@ static int read_config(struct gvh_comm *comm, const ncclConfig_t *config)
     if (!name && HAS(config, net_name))
         name = config->net_name;
     comm->net_name = name ? strdup(name) : NULL;
+    gvh_lookups(GVH_AT_CONFIG);
     return GVH_SUCCESS;
 }
 

@@ -87,6 +87,17 @@ int64_t gvh_param(const char *name, int64_t otherwise); /* read once per process
 /* A variable that is read once per process as text (P2P_LEVEL): the same copy ever after. */
 const char *gvh_getenv_once(const char *name);
 
+/* lookups.c */
+enum gvh_at {
+    GVH_AT_SETUP,
+    GVH_AT_CONFIG,
+    GVH_AT_PEERS,
+    GVH_AT_TOPOLOGY,
+    GVH_AT_CONNECT,
+    GVH_AT_READY
+};
+void gvh_lookups(enum gvh_at at);
+
 /* open.c */
 enum gvh_slot_kind { GVH_LIB_NET, GVH_LIB_TUNER, GVH_LIB_PROFILER, GVH_LIB_ENV, GVH_LIBS };
 /* Opens a plugin library by the release's rules; `value` is the variable's or NULL. */

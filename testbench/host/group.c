@@ -112,6 +112,17 @@ static int run_tasks(struct group *g, int kind)
     return rc;
 }
 
+/* Whom a caller of a non-blocking call asks: the communicator, or the parent of one to come. */
+static void mark(struct group *g, int result)
+{
+    for (int i = 0; i < g->njobs; i++)
+        if (g->jobs[i]->parent && !g->jobs[i]->parent->blocking)
+            __atomic_store_n(&g->jobs[i]->parent->result, result, __ATOMIC_RELEASE);
+    for (int i = 0; i < g->ntasks; i++)
+        if (!g->tasks[i].comm->blocking)
+            __atomic_store_n(&g->tasks[i].comm->result, result, __ATOMIC_RELEASE);
+}
+
 static int run(struct group *g)
 {
     int device = gvh_get_device();
@@ -121,8 +132,7 @@ static int run(struct group *g)
     if (!rc)
         rc = run_tasks(g, GVH_TASK_ALLREDUCE);
     gvh_set_device(device);
-    for (int i = 0; i < g->ntasks; i++)
-        __atomic_store_n(&g->tasks[i].comm->result, rc, __ATOMIC_RELEASE);
+    mark(g, rc);
     free(g);
     return rc;
 }
@@ -154,8 +164,7 @@ int gvh_group_end(void)
         return run(g);
     for (int i = 0; i < g->njobs; i++)
         __atomic_store_n(&g->jobs[i]->result, GVH_IN_PROGRESS, __ATOMIC_RELEASE);
-    for (int i = 0; i < g->ntasks; i++)
-        __atomic_store_n(&g->tasks[i].comm->result, GVH_IN_PROGRESS, __ATOMIC_RELEASE);
+    mark(g, GVH_IN_PROGRESS);
     if (pthread_create(&thread, NULL, run_detached, g))
         abort();
     pthread_detach(thread);

@@ -133,7 +133,7 @@ static int exchange_peers(struct gvh_comm *comm)
     struct peer_info mine = {gv_fakecuda_gpu(comm->device), gvh_release()->version, getpid()};
     struct peer_info all[GVH_MAX_RANKS];
 
-    gvh_getenv_once("NCCL_HOSTID");
+    gvh_lookups(GVH_AT_PEERS);
     int rc = gather(comm, &mine, sizeof(mine), all);
     return rc ? rc : check_peers(comm, all);
 }
@@ -185,11 +185,13 @@ static int run_steps(struct gvh_comm *comm)
     if ((rc = gather(comm, &comm->rank, sizeof(int), NULL))) /* graphs are made alike */
         return rc;
     gvh_step("connect");
+    gvh_lookups(GVH_AT_CONNECT);
     report(comm);
     if ((rc = gvh_peers_ring(comm)) || (rc = init_tuner(comm)))
         return rc;
     if (comm->eval)
         comm->channels = comm->eval->channels;
+    gvh_lookups(GVH_AT_READY);
     gvh_step("ready");
     return gather(comm, &comm->rank, sizeof(int), NULL);
 }

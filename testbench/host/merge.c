@@ -10,9 +10,10 @@ static const char *const algorithms[] = {
     "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
 static const char *const protocols[] = {"LL", "LL128", "SIMPLE"};
 
-static const char *name_of(const char *const *names, int n, json_int_t i)
+static json_t *name_of(const char *const *names, int n, const json_t *number)
 {
-    return i >= 0 && i < n ? names[i] : NULL;
+    json_int_t i = json_is_integer(number) ? json_integer_value(number) : -1;
+    return i >= 0 && i < n ? json_string(names[i]) : json_null();
 }
 
 /* Every rank of communicator c, from whatever process. The caller owns the array. */
@@ -145,12 +146,9 @@ static int failures(json_t *ranks)
 
 static void add_choice(json_t *out, json_t *rank)
 {
-    const char *algorithm =
-        name_of(algorithms, 7, json_integer_value(json_object_get(rank, "algorithm")));
-    const char *protocol =
-        name_of(protocols, 3, json_integer_value(json_object_get(rank, "protocol")));
-    json_object_set_new(out, "algorithm", algorithm ? json_string(algorithm) : json_null());
-    json_object_set_new(out, "protocol", protocol ? json_string(protocol) : json_null());
+    json_object_set_new(
+        out, "algorithm", name_of(algorithms, 7, json_object_get(rank, "algorithm")));
+    json_object_set_new(out, "protocol", name_of(protocols, 3, json_object_get(rank, "protocol")));
     static const char *const keys[] = {"channels",  "path",          "graph_channels",
                                        "graph_gbs", "ll128_allowed", "approximate",
                                        "comm_id",   "nranks"};

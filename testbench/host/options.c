@@ -315,9 +315,17 @@ static void finish(struct argp_state *state)
             job->all |= GV_GPU_BIT(job->comms[c].gpus[i]);
 }
 
+/* These are taken apart in place, and the processes of the job get the arguments once more. */
+static bool is_cut(int key)
+{
+    return key == O_SPLIT || key == O_SHRINK || key == O_LATE || key == O_DIE || key == O_ABORT;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct gvh_job *job = state->input;
+    if (is_cut(key))
+        arg = strdup(arg);
     if (parse_job(key, arg, state) || parse_place(key, arg, state))
         return 0;
     switch (key) {
