@@ -21,6 +21,7 @@ struct reader {
 static int number(struct reader *r, int at, double *out)
 {
     char *end = NULL;
+    *out = 0;
     if (r->tree.nodes[at].kind == GV_YAML_SCALAR)
         *out = strtod(r->tree.nodes[at].text, &end);
     return end && !*end && end != r->tree.nodes[at].text ? 0 : FAIL(r, at, "a number is expected");
