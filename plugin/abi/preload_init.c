@@ -47,6 +47,8 @@ static int finish(struct gv_comm *comm, int result, void *handle)
 {
     if (!comm)
         return result;
+    if (comm->gpu < 0)
+        gv_comm_report(comm); /* no look-up will ever be matched to it */
     bool pending = result == GV_NCCL_SUCCESS || result == GV_NCCL_IN_PROGRESS;
     if (atomic_load(&comm->decided))
         gv_comm_settle(comm);

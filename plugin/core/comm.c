@@ -27,6 +27,12 @@ struct gv_comm *gv_comm_new(uint64_t key, int gpu, int nranks, int nccl_version)
     comm->nranks = nranks;
     comm->nccl_version = nccl_version;
     atomic_init(&comm->holders, 1);
+    if (gpu < 0)
+        snprintf(
+            comm->trouble, sizeof(comm->trouble),
+            "cannot tell which GPU a rank drives (no CUDA context on its thread, or a GPU that %s "
+            "does not show)",
+            gv_sysfs_root());
     char folder[256];
     struct gv_error err = {0};
     gv_registry_folder(folder, sizeof(folder));

@@ -7,13 +7,17 @@
 #include <string.h>
 
 /* CUDA driver API, as of CUDA 4.0 and unchanged since. */
+typedef int (*cu_init)(unsigned flags);
 typedef int (*cu_ctx_get_device)(int *device);
 typedef int (*cu_device_get)(int *device, int ordinal);
 typedef int (*cu_device_get_bus_id)(char *out, int len, int device);
 typedef int (*cuda_get_device)(int *ordinal);
 
+#define CU_NOT_INITIALIZED 3 /* CUDA_ERROR_NOT_INITIALIZED */
+
 /* Filled once; all NULL where the process has no driver. */
 static struct {
+    cu_init init;
     cu_ctx_get_device ctx_get_device;
     cu_device_get device_get;
     cu_device_get_bus_id device_get_bus_id;
@@ -27,6 +31,7 @@ static void find_driver(void)
         lib = dlopen("libcuda.so.1", RTLD_LAZY);
     if (!lib)
         return;
+    cu.init = (cu_init)dlsym(lib, "cuInit");
     cu.ctx_get_device = (cu_ctx_get_device)dlsym(lib, "cuCtxGetDevice");
     cu.device_get = (cu_device_get)dlsym(lib, "cuDeviceGet");
     cu.device_get_bus_id = (cu_device_get_bus_id)dlsym(lib, "cuDeviceGetPCIBusId");
@@ -49,8 +54,11 @@ static bool bus_id(int device, char out[20])
 bool gv_driver_ordinal(int ordinal, char out[20])
 {
     pthread_once(&once, find_driver);
-    int device;
-    return cu.device_get && !cu.device_get(&device, ordinal) && bus_id(device, out);
+    int device, rc = cu.device_get ? cu.device_get(&device, ordinal) : 1;
+    /* A program may come to NCCL before anything else touched CUDA; NCCL would do this next. */
+    if (rc == CU_NOT_INITIALIZED && cu.init && !cu.init(0))
+        rc = cu.device_get(&device, ordinal);
+    return !rc && bus_id(device, out);
 }
 
 bool gv_driver_current(void *object, char out[20])

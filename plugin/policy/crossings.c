@@ -170,19 +170,16 @@ static uint64_t best_ring(const struct search *search, struct gv_route *route)
 }
 
 static void fill_search(
-    struct search *search, const struct gv_facts *facts, const struct gv_blocks *blocks, bool lend)
+    struct search *search, const struct gv_facts *facts, const struct gv_blocks *blocks,
+    const gv_gpuset *lendable)
 {
     memset(search, 0, sizeof(*search));
     search->facts = facts;
     search->count = blocks->count;
-    gv_gpuset all = 0;
-    for (int i = 0; i < blocks->count; i++)
-        all |= search->block[i] = blocks->set[i];
-    for (gv_gpuset x = all; x && lend; x &= x - 1)
-        for (gv_gpuset y = all; y; y &= y - 1) {
-            int a = gv_gpuset_first(x), b = gv_gpuset_first(y);
-            if (a == b || gv_facts_joined(facts, a, b) || gv_lend_obstacle(facts, a, b))
-                continue;
+    memcpy(search->block, blocks->set, (size_t)blocks->count * sizeof(blocks->set[0]));
+    for (int a = 0; lendable && a < GV_MAX_GPUS; a++)
+        for (gv_gpuset rest = lendable[a]; rest; rest &= rest - 1) {
+            int b = gv_gpuset_first(rest);
             double gbs = fmin(gv_facts_p2p_gbs(facts, a, b), gv_facts_p2p_gbs(facts, b, a));
             search->lendable[a] |= GV_GPU_BIT(b);
             search->gbs[a][b] = gbs > 0 ? gbs : 0;
@@ -256,10 +253,11 @@ static void choose_floor(struct search *search)
 }
 
 void gv_route_find(
-    const struct gv_facts *facts, const struct gv_blocks *blocks, bool lend, struct gv_route *route)
+    const struct gv_facts *facts, const struct gv_blocks *blocks, const gv_gpuset *lendable,
+    struct gv_route *route)
 {
     struct search search;
-    fill_search(&search, facts, blocks, lend);
+    fill_search(&search, facts, blocks, lendable);
     if (blocks->count > 1) {
         choose_order(&search);
         choose_floor(&search);

@@ -40,10 +40,10 @@ struct gv_route {
  * fewest lent links at GPUs with real NVLinks (their own would have to be listed too), the highest
  * bandwidth of its slowest lent pair (pairs within min_gain of that count as equal), PCI order (out
  * of an island at its last GPU, into the next at its first). A GPU takes two lent links only where
- * it is alone in its block. `lend` false: nothing is lent, every crossing that is not joined stays
- * on SHM. */
+ * it is alone in its block. `lendable`: bit b of lendable[a] where the pair may be lent a link;
+ * NULL: nothing is lent, every crossing that is not joined stays on SHM. */
 void gv_route_find(
-    const struct gv_facts *facts, const struct gv_blocks *blocks, bool lend,
+    const struct gv_facts *facts, const struct gv_blocks *blocks, const gv_gpuset *lendable,
     struct gv_route *route);
 
 /* The order of all GPUs along the route, real NVLink pairs next to each other where that is

@@ -64,7 +64,7 @@ static bool decided_bad(struct decision *d)
     plan->level_pxb = apart.level_pxb;
     plan->evidence = GV_EVIDENCE_MEASURED;
     gv_blocks_init(&d->blocks, &d->facts, d->facts.in->gpus, apart.moved);
-    gv_route_find(&d->facts, &d->blocks, false, &d->own);
+    gv_route_find(&d->facts, &d->blocks, NULL, &d->own);
     struct gv_ring_view view = {.route = &d->own, .separation = &apart};
     gv_ring_fill(&d->facts, &view, plan);
     plan->transport = gv_ring_transport(plan);
@@ -103,10 +103,13 @@ static void apply(struct decision *d, const struct gv_attempt *attempt, bool mea
 {
     struct gv_plan *plan = d->plan;
     gv_gpuset gpus = d->facts.in->gpus;
-    struct gv_ring_view view = {.route = &d->lent};
+    struct gv_ring_view view = {.route = &d->own};
+    gv_gpuset lent[GV_MAX_GPUS];
     switch (attempt->candidate.applied) {
     case GV_EDIT_LEND:
         lend_edits(attempt, plan);
+        gv_lent_pairs(&attempt->lent, lent);
+        gv_route_find(&d->facts, &d->blocks, lent, &d->own);
         view.lent = &attempt->lent;
         view.measured = attempt->on_measured_ring ? gv_measured_ring(&d->facts, gpus) : NULL;
         break;
@@ -120,8 +123,7 @@ static void apply(struct decision *d, const struct gv_attempt *attempt, bool mea
         separate_edits(attempt, plan);
         view.separation = &attempt->separation;
         gv_blocks_init(&d->blocks, &d->facts, gpus, attempt->separation.moved);
-        gv_route_find(&d->facts, &d->blocks, false, &d->own);
-        view.route = &d->own;
+        gv_route_find(&d->facts, &d->blocks, NULL, &d->own);
         break;
     }
     gv_ring_fill(&d->facts, &view, plan);
@@ -246,10 +248,12 @@ static void fill_rows(struct decision *d, const struct gv_attempt *attempt)
 
 static void decide(struct decision *d)
 {
+    gv_gpuset lendable[GV_MAX_GPUS];
     struct gv_interpolation between = {.attempt.accepted = false};
     gv_blocks_init(&d->blocks, &d->facts, d->facts.in->gpus, 0);
-    gv_route_find(&d->facts, &d->blocks, false, &d->own);
-    gv_route_find(&d->facts, &d->blocks, true, &d->lent);
+    gv_route_find(&d->facts, &d->blocks, NULL, &d->own);
+    gv_lendable(&d->facts, d->facts.in->gpus, lendable);
+    gv_route_find(&d->facts, &d->blocks, lendable, &d->lent);
     if (decided_bad(d))
         return;
     struct gv_attempt attempt = gv_transport_measured(&d->facts, &d->lent);

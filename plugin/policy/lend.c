@@ -1,5 +1,7 @@
 #include "plugin/policy/lend.h"
 
+#include <string.h>
+
 static struct gv_refusal refusal(enum gv_obstacle obstacle, int a, int b)
 {
     return (struct gv_refusal){.obstacle = obstacle, .a = a, .b = b};
@@ -38,6 +40,26 @@ enum gv_obstacle gv_lend_obstacle(const struct gv_facts *facts, int a, int b)
     return obstacle ? obstacle : end_obstacle(facts, b, a);
 }
 
+void gv_lendable(const struct gv_facts *facts, gv_gpuset gpus, gv_gpuset out[GV_MAX_GPUS])
+{
+    memset(out, 0, GV_MAX_GPUS * sizeof(out[0]));
+    for (gv_gpuset x = gpus; x; x &= x - 1)
+        for (gv_gpuset y = gpus & ~(x & ~(x - 1)); y; y &= y - 1) {
+            int a = gv_gpuset_first(x), b = gv_gpuset_first(y);
+            if (!gv_facts_joined(facts, a, b) && !gv_lend_obstacle(facts, a, b))
+                out[a] |= GV_GPU_BIT(b);
+        }
+}
+
+void gv_lent_pairs(const struct gv_lent *lent, gv_gpuset out[GV_MAX_GPUS])
+{
+    memset(out, 0, GV_MAX_GPUS * sizeof(out[0]));
+    for (int i = 0; i < lent->count; i++) {
+        out[lent->pair[i][0]] |= GV_GPU_BIT(lent->pair[i][1]);
+        out[lent->pair[i][1]] |= GV_GPU_BIT(lent->pair[i][0]);
+    }
+}
+
 bool gv_lend_two(const struct gv_facts *facts, int gpu)
 {
     return !facts->chains && gv_gpuset_count(facts->peers[gpu]) + 2 <= GV_MAX_PEERS;
@@ -60,7 +82,7 @@ static bool chain_of_nvlinks(gv_gpuset gpus, const gv_gpuset links[GV_MAX_GPUS])
 
 struct gv_refusal gv_lent_check(const struct gv_facts *facts, gv_gpuset gpus, struct gv_lent *lent)
 {
-    gv_gpuset added[GV_MAX_GPUS] = {0}, links[GV_MAX_GPUS] = {0};
+    gv_gpuset added[GV_MAX_GPUS], links[GV_MAX_GPUS] = {0};
     if (!lent->count)
         return refusal(GV_NOTHING_CROSSES, -1, -1);
     for (int i = 0; i < lent->count; i++) {
@@ -68,9 +90,8 @@ struct gv_refusal gv_lent_check(const struct gv_facts *facts, gv_gpuset gpus, st
         enum gv_obstacle obstacle = gv_lend_obstacle(facts, a, b);
         if (obstacle)
             return refusal(obstacle, a, b);
-        added[a] |= GV_GPU_BIT(b);
-        added[b] |= GV_GPU_BIT(a);
     }
+    gv_lent_pairs(lent, added);
     lent->nvb_disable = false;
     for (gv_gpuset rest = gpus; rest; rest &= rest - 1) {
         int a = gv_gpuset_first(rest);

@@ -36,8 +36,14 @@ struct gv_lent {
     bool nvb_disable; /* a GPU has two NVLinks with them */
 };
 
-/* The pair alone, `links` lent links at each of its ends. */
+/* What keeps a link from being lent to this pair, whatever other pairs get. */
 enum gv_obstacle gv_lend_obstacle(const struct gv_facts *facts, int a, int b);
+
+/* All pairs of the communicator that may be lent a link, symmetric. */
+void gv_lendable(const struct gv_facts *facts, gv_gpuset gpus, gv_gpuset out[GV_MAX_GPUS]);
+
+/* The pairs of a set, symmetric. */
+void gv_lent_pairs(const struct gv_lent *lent, gv_gpuset out[GV_MAX_GPUS]);
 
 /* True if this GPU may carry two lent links. */
 bool gv_lend_two(const struct gv_facts *facts, int gpu);

@@ -172,7 +172,8 @@ no_gain(struct gv_str *out, const struct gv_facts *facts, const struct gv_compar
         gv_str_addf(out, ": under the %.3g %% that count as a gain", facts->min_gain * 100);
     else
         gv_str_add(out, ", but the samples overlap");
-    gv_reason_thin(out, deciding);
+    if (deciding->verdict != GV_NOT_MEASURED)
+        gv_reason_thin(out, deciding);
 }
 
 void gv_reason_not_accepted(
@@ -196,6 +197,21 @@ void gv_reason_not_accepted(
     gv_str_addf(out, ": a loss of more than %.3g %% is refused", facts->max_loss * 100);
 }
 
+/* Why a neighbour does not gain. */
+static void idle_neighbour(struct gv_str *out, gv_gpuset gpus, const struct gv_evaluation *says)
+{
+    char list[256], size[32];
+    if (!says->refused || says->verdict != GV_GAIN) {
+        neighbour(out, gpus, says);
+        gv_str_add(out, " does not gain");
+        return;
+    }
+    gv_str_addf(
+        out, "%.60s loses %.1f %% (%s, %s)", gv_gpuset_format(gpus, list, sizeof(list)),
+        -100 * says->loss.gain, gv_op_name(says->loss.op),
+        gv_size_format(says->loss.bytes, size, sizeof(size)));
+}
+
 static void calibrate(struct gv_str *out, const struct gv_facts *facts)
 {
     char list[256];
@@ -207,7 +223,8 @@ void gv_reason_not_measured(
     struct gv_str *out, const struct gv_facts *facts, const struct gv_interpolation *between)
 {
     bool lower = between->lower, upper = between->upper;
-    if (lower && upper && between->attempt.refusal.obstacle) {
+    enum gv_obstacle obstacle = between->attempt.refusal.obstacle;
+    if (obstacle == GV_BAD || (lower && upper && obstacle)) { /* no measurement would help */
         gv_reason_obstacle(out, facts, &between->attempt.refusal);
         return;
     }
@@ -215,10 +232,9 @@ void gv_reason_not_measured(
     if (lower && upper) {
         bool low = between->at_lower.verdict == GV_GAIN && !between->at_lower.refused;
         gv_str_add(out, "of the same islands ");
-        neighbour(
+        idle_neighbour(
             out, low ? between->upper : between->lower,
             low ? &between->at_upper : &between->at_lower);
-        gv_str_add(out, " does not gain");
     } else {
         gv_str_addf(
             out, "no group of the same islands is measured with %s",

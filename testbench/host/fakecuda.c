@@ -1,21 +1,27 @@
 #include "testbench/host/gv_fakecuda.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SUCCESS 0
 #define INVALID_VALUE 1
+#define NOT_INITIALIZED 3
 #define INVALID_DEVICE 101
 #define INVALID_CONTEXT 201
 
 #define API GV_FAKECUDA_API
 
 static __thread int current = -1;
+/* Set by cuInit, or by the runtime's first call, which is what setting a device stands for. */
+static atomic_bool initialized;
 
 void gv_fakecuda_set_device(int ordinal)
 {
     current = ordinal;
+    atomic_store(&initialized, true);
 }
 
 int gv_fakecuda_device(void)
@@ -50,7 +56,10 @@ int gv_fakecuda_gpu(int ordinal)
 API int cuInit(unsigned flags);
 int cuInit(unsigned flags)
 {
-    return flags ? INVALID_VALUE : SUCCESS;
+    if (flags)
+        return INVALID_VALUE;
+    atomic_store(&initialized, true);
+    return SUCCESS;
 }
 
 API int cuDriverGetVersion(int *version);
@@ -73,6 +82,8 @@ int cuDeviceGetCount(int *count)
 API int cuDeviceGet(int *device, int ordinal);
 int cuDeviceGet(int *device, int ordinal)
 {
+    if (!atomic_load(&initialized))
+        return NOT_INITIALIZED;
     if (gv_fakecuda_gpu(ordinal) < 0)
         return INVALID_DEVICE;
     *device = ordinal;
