@@ -155,8 +155,8 @@ static void add_word(struct gv_twin_env *env, gv_u64 at)
 }
 
 /* Block b's part of a pair check's buffer, cut to what is really moved. */
-static void part_of(const struct gv_twin_env *env, const struct gv_pair_args *a, gv_u64 b,
-                    gv_u64 *from, gv_u64 *to)
+static void part_of(
+    const struct gv_twin_env *env, const struct gv_pair_args *a, gv_u64 b, gv_u64 *from, gv_u64 *to)
 {
     gv_u64 part = (a->n16 + env->grid - 1) / env->grid, cap = env->cap16 / env->grid + 16;
     *from = least(b * part, a->n16);
@@ -212,7 +212,8 @@ static void run_pingpong(struct gv_twin_env *env, const void *args)
     }
 }
 
-static void over_memory(const void *args, struct gv_twin_traffic *out, bool src, bool src2, bool dst)
+static void
+over_memory(const void *args, struct gv_twin_traffic *out, bool src, bool src2, bool dst)
 {
     const struct gv_memory_args *a = args;
     double bytes = 16.0 * (double)a->n16;

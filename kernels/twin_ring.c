@@ -27,9 +27,9 @@ static gv_u32 add(gv_u32 a, gv_u32 b, bool is_float)
     return a;
 }
 
-static void
-move(struct gv_twin_env *env, const struct gv_ring_args *a, const struct channel *c, gv_u64 at,
-     gv_u64 n16, int what)
+static void move(
+    struct gv_twin_env *env, const struct gv_ring_args *a, const struct channel *c, gv_u64 at,
+    gv_u64 n16, int what)
 {
     gv_u64 from = c->recv + (gv_u64)(c->received % GV_RING_SLOTS) * a->slot16 * 16;
     gv_u64 to = c->send + (gv_u64)(c->sent % GV_RING_SLOTS) * a->slot16 * 16;
@@ -41,9 +41,7 @@ move(struct gv_twin_env *env, const struct gv_ring_args *a, const struct channel
         if (!(what & TAKE) || what & REDUCE)
             env->load(env, a->in + at * 16 + i * 4, own, n * 4);
         for (gv_u64 k = 0; k < n; k++)
-            x[k] = !(what & TAKE) ? own[k]
-                   : what & REDUCE ? add(x[k], own[k], a->is_float)
-                                   : x[k];
+            x[k] = !(what & TAKE) ? own[k] : what & REDUCE ? add(x[k], own[k], a->is_float) : x[k];
         if (what & GIVE)
             env->store(env, to + i * 4, x, n * 4);
         if (what & KEEP)
@@ -79,11 +77,11 @@ one_piece(struct gv_twin_env *env, const struct gv_ring_args *a, struct channel 
 {
     gv_u32 chunk = a->rank, steps = 2 * a->n - 1;
     for (gv_u32 k = 0; k < steps; k++) {
-        int what = k == 0            ? GIVE
-                   : k < a->n - 1    ? TAKE | REDUCE | GIVE
-                   : k == a->n - 1   ? TAKE | REDUCE | KEEP | GIVE
+        int what = k == 0             ? GIVE
+                   : k < a->n - 1     ? TAKE | REDUCE | GIVE
+                   : k == a->n - 1    ? TAKE | REDUCE | KEEP | GIVE
                    : k < 2 * a->n - 2 ? TAKE | KEEP | GIVE
-                                     : TAKE | KEEP;
+                                      : TAKE | KEEP;
         if (k)
             chunk = chunk ? chunk - 1 : a->n - 1;
         if (!step(env, a, c, piece, chunk, what))
@@ -100,8 +98,14 @@ void gv_twin_ring(struct gv_twin_env *env, const void *args)
     for (gv_u64 b = 0; b < env->grid && b < 64; b++) {
         gv_u64 fifo = b * GV_RING_SLOTS * a->slot16 * 16, word = b * 128;
         channels[b] = (struct channel){
-            0, 0, a->recv + fifo, a->send + fifo, a->arrived + word, a->next_arrived + word,
-            a->drained + word, a->prev_drained + word};
+            0,
+            0,
+            a->recv + fifo,
+            a->send + fifo,
+            a->arrived + word,
+            a->next_arrived + word,
+            a->drained + word,
+            a->prev_drained + word};
     }
     for (gv_u64 p = 0; p < pieces && p * piece16 < env->cap16; p++)
         if (!one_piece(env, a, &channels[p % env->grid], p)) {

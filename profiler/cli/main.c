@@ -7,7 +7,8 @@
 #include "profiler/cli/cli.h"
 
 const struct gv_command *const gv_commands[] = {
-    &gv_cmd_explain, &gv_cmd_show, &gv_cmd_check, &gv_cmd_env, &gv_cmd_run, NULL,
+    &gv_cmd_calibrate, &gv_cmd_verify, &gv_cmd_explain, &gv_cmd_show,
+    &gv_cmd_check,     &gv_cmd_env,    &gv_cmd_run,     NULL,
 };
 
 static void help(FILE *out)

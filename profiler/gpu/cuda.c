@@ -44,9 +44,8 @@ int gv_cuda_fail(
 
 int gv_cuda_is_fatal(gv_cu_result rc)
 {
-    return rc == GV_CU_ECC_UNCORRECTABLE || rc == 46 /* device unavailable */ ||
-           rc == 700 || rc == 702 || rc == 709 || rc == 710 || rc == 999 ||
-           (rc >= 714 && rc <= 719);
+    return rc == GV_CU_ECC_UNCORRECTABLE || rc == 46 /* device unavailable */ || rc == 700 ||
+           rc == 702 || rc == 709 || rc == 710 || rc == 999 || (rc >= 714 && rc <= 719);
 }
 
 /* A device file that exists and cannot be opened says more than the driver does. */

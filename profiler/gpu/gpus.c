@@ -65,42 +65,50 @@ static int read_cuda(struct gv_gpus *gpus, int index, struct gv_error *err)
     return 0;
 }
 
-static int known(int rc, unsigned value)
+/* A number that NVML tells with `ask`, -1 where it does not. */
+static int ask(int (*function)(gv_nvml_device, unsigned *), gv_nvml_device device)
 {
-    return rc ? -1 : (int)value;
+    unsigned value = 0;
+    return !function || function(device, &value) ? -1 : (int)value;
+}
+
+static int ask_clock(
+    int (*function)(gv_nvml_device, int type, unsigned *), gv_nvml_device device, int type)
+{
+    unsigned mhz = 0;
+    return !function || function(device, type, &mhz) ? -1 : (int)mhz;
 }
 
 void gv_device_read_link(const struct gv_gpus *gpus, struct gv_device *d)
 {
     const struct gv_nvml *nvml = &gpus->nvml;
-    unsigned v = 0;
     d->link_gen = d->link_width = d->link_gen_max = d->link_width_max = -1;
     if (!d->nvml)
         return;
-    d->link_gen = known(GV_NVML_CALL(nvml, link_gen, d->nvml, &v), v);
-    d->link_width = known(GV_NVML_CALL(nvml, link_width, d->nvml, &v), v);
-    d->link_gen_max = known(GV_NVML_CALL(nvml, link_gen_max, d->nvml, &v), v);
-    d->link_width_max = known(GV_NVML_CALL(nvml, link_width_max, d->nvml, &v), v);
+    d->link_gen = ask(nvml->link_gen, d->nvml);
+    d->link_width = ask(nvml->link_width, d->nvml);
+    d->link_gen_max = ask(nvml->link_gen_max, d->nvml);
+    d->link_width_max = ask(nvml->link_width_max, d->nvml);
 }
 
 static void read_nvml(struct gv_gpus *gpus, struct gv_device *d)
 {
     const struct gv_nvml *nvml = &gpus->nvml;
-    unsigned v = 0, pending = 0;
+    unsigned mode = 0, pending = 0;
     d->app_core_mhz = d->power_limit_w = -1;
     if (GV_NVML_CALL(nvml, by_bus_id, d->bus_id, &d->nvml))
         d->nvml = NULL;
     gv_device_read_link(gpus, d);
     if (!d->nvml)
         return;
-    d->app_core_mhz = known(GV_NVML_CALL(nvml, app_clock, d->nvml, 0, &v), v);
-    if (!GV_NVML_CALL(nvml, max_clock, d->nvml, 2, &v))
-        d->memory_mhz = (int)v;
-    if (!GV_NVML_CALL(nvml, max_clock, d->nvml, 1, &v))
-        d->max_core_mhz = (int)v;
-    if (!GV_NVML_CALL(nvml, power_limit, d->nvml, &v))
-        d->power_limit_w = (int)(v / 1000);
-    d->mig = !GV_NVML_CALL(nvml, mig_mode, d->nvml, &v, &pending) && v == 1;
+    d->app_core_mhz = ask_clock(nvml->app_clock, d->nvml, 0);
+    int mhz = ask_clock(nvml->max_clock, d->nvml, 2);
+    d->memory_mhz = mhz > 0 ? mhz : d->memory_mhz;
+    mhz = ask_clock(nvml->max_clock, d->nvml, 1);
+    d->max_core_mhz = mhz > 0 ? mhz : d->max_core_mhz;
+    int mw = ask(nvml->power_limit, d->nvml);
+    d->power_limit_w = mw > 0 ? mw / 1000 : -1;
+    d->mig = !GV_NVML_CALL(nvml, mig_mode, d->nvml, &mode, &pending) && mode == 1;
 }
 
 int gv_gpus_open(

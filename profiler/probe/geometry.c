@@ -29,8 +29,13 @@ int gv_geometry_work(
     gv_u64 tiles = (args->n16 + tile - 1) / tile;
     unsigned grid = g->per_sm * (unsigned)m->gpus->device[gpu].multiprocessors;
     *out = (struct gv_work){
-        .gpu = gpu, .stream = stream, .kind = GV_WORK_KERNEL, .block = g->block, .repeat = 1,
-        .bytes = bytes, .args.memory = *args,
+        .gpu = gpu,
+        .stream = stream,
+        .kind = GV_WORK_KERNEL,
+        .block = g->block,
+        .repeat = 1,
+        .bytes = bytes,
+        .args.memory = *args,
     };
     out->grid = !g->per_sm || grid > tiles ? (unsigned)tiles : grid;
     return gv_device_function(m->gpus, gpu, g->kernel, &out->function, err);
@@ -80,8 +85,9 @@ static int sweep(
         if (attempt(m, gpu, args, bytes, &g, err))
             return -1;
         if (trace)
-            fprintf(trace, "  %-14s block %4u, %2u a multiprocessor: %7.1f GB/s\n", g.kernel,
-                    g.block, g.per_sm, g.gbs);
+            fprintf(
+                trace, "  %-14s block %4u, %2u a multiprocessor: %7.1f GB/s\n", g.kernel, g.block,
+                g.per_sm, g.gbs);
         keep(best, &g);
     }
     return 0;

@@ -51,8 +51,8 @@ struct gv_meter {
     unsigned gate_value;
     gv_cu_event begin[GV_MAX_GPUS][GV_DEVICE_STREAMS], end[GV_MAX_GPUS][GV_DEVICE_STREAMS];
     int warmups, min_samples, max_samples;
-    double spread;      /* (max - min) / median of the total time that ends the repeats */
-    double deadline_s;  /* wall time for one sample */
+    double spread;     /* (max - min) / median of the total time that ends the repeats */
+    double deadline_s; /* wall time for one sample */
     const volatile sig_atomic_t *stop; /* set by Ctrl-C; may be NULL */
     bool stopped;
     gv_cu_result last; /* of the driver call that failed */
@@ -63,17 +63,16 @@ struct gv_meter {
 int gv_meter_init(struct gv_meter *meter, struct gv_gpus *gpus, struct gv_error *err);
 void gv_meter_finish(struct gv_meter *meter);
 
-/* Takes samples of all `works` at once. Each (gpu, stream) may stand in one work only. Returns 0; or
- * -1 with `err`: a failed driver call (meter->last), a sample that did not end before the deadline,
- * or a stop (meter->stopped). */
+/* Takes samples of all `works` at once. Each (gpu, stream) may stand in one work only. Returns 0;
+ * or -1 with `err`: a failed driver call (meter->last), a sample that did not end before the
+ * deadline, or a stop (meter->stopped). */
 int gv_meter_run(
     struct gv_meter *meter, const struct gv_work *works, int nworks, struct gv_samples *out,
     struct gv_error *err);
 
 /* GB/s of work w over the samples (w -1: all bytes over the longest time), throttled samples left
  * out where there are others. `repeat` and `bytes` are those of `works`. */
-struct gv_figure
-gv_meter_gbs(const struct gv_samples *samples, const struct gv_work *works, int w);
+struct gv_figure gv_meter_gbs(const struct gv_samples *samples, const struct gv_work *works, int w);
 
 /* Microseconds per `per` units of work 0 (a latency: rounds times two). */
 struct gv_figure gv_meter_us(const struct gv_samples *samples, double per);

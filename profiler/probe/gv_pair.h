@@ -18,12 +18,12 @@ enum gv_pair_outcome {
 struct gv_pair_result {
     enum gv_pair_outcome outcome;
     unsigned long long wrong, first_wrong; /* units of 16 bytes */
-    char text[160]; /* cause in one sentence; "" for OK */
+    char text[160];                        /* cause in one sentence; "" for OK */
 };
 
-/* Checks from -> to in this process. `bytes` is the size of the buffer (at most what both have free),
- * `timeout_s` bounds each wait of the kernels. Both devices must be started. Returns 0, or -1 with
- * `err` where the check itself could not be made (out of memory, a device that fails). */
+/* Checks from -> to in this process. `bytes` is the size of the buffer (at most what both have
+ * free), `timeout_s` bounds each wait of the kernels. Both devices must be started. Returns 0, or
+ * -1 with `err` where the check itself could not be made (out of memory, a device that fails). */
 int gv_pair_check(
     struct gv_meter *meter, int from, int to, size_t bytes, double timeout_s,
     struct gv_pair_result *out, struct gv_error *err);

@@ -19,7 +19,11 @@ int gv_meter_init(struct gv_meter *m, struct gv_gpus *gpus, struct gv_error *err
 {
     void *word = NULL;
     *m = (struct gv_meter){
-        .gpus = gpus, .warmups = 1, .min_samples = 5, .max_samples = 20, .spread = 0.02,
+        .gpus = gpus,
+        .warmups = 1,
+        .min_samples = 5,
+        .max_samples = 20,
+        .spread = 0.02,
         .deadline_s = 30,
     };
     int first = 0;
@@ -28,8 +32,9 @@ int gv_meter_init(struct gv_meter *m, struct gv_gpus *gpus, struct gv_error *err
     if (first == gpus->n)
         return gv_error_set(err, "no GPU was started");
     if (call(m, gpus->cuda.ctx_set(gpus->device[first].ctx), err, "the context is gone") ||
-        call(m, gpus->cuda.host_alloc(&word, 4096, GV_CU_HOST_PORTABLE | GV_CU_HOST_DEVICEMAP), err,
-             "no mapped host memory"))
+        call(
+            m, gpus->cuda.host_alloc(&word, 4096, GV_CU_HOST_PORTABLE | GV_CU_HOST_DEVICEMAP), err,
+            "no mapped host memory"))
         return -1;
     m->gate = word;
     *m->gate = 0;
@@ -77,17 +82,18 @@ static int enqueue(struct gv_meter *m, const struct gv_work *w, struct gv_error 
     if (gv_device_function(gpus, w->gpu, "gv_gate", &function, err) || make_events(m, w, err) ||
         call(m, cuda->host_pointer(&flag, m->gate, 0), err, "the gate is not mapped") ||
         (gate.flag = flag, 0) ||
-        call(m, cuda->launch(function, 1, 1, 1, 32, 1, 1, 0, stream, gate_params, NULL), err,
-             "the gate does not start") ||
+        call(
+            m, cuda->launch(function, 1, 1, 1, 32, 1, 1, 0, stream, gate_params, NULL), err,
+            "the gate does not start") ||
         call(m, cuda->event_record(m->begin[w->gpu][w->stream], stream), err, "no event"))
         return -1;
     for (int r = 0; r < w->repeat; r++) {
         gv_cu_result rc =
             w->kind == GV_WORK_KERNEL
-                ? cuda->launch(
-                      w->function, w->grid, 1, 1, w->block, 1, 1, 0, stream, params, NULL)
+                ? cuda->launch(w->function, w->grid, 1, 1, w->block, 1, 1, 0, stream, params, NULL)
                 : cuda->copy_async(w->to, w->from, w->copy_bytes, stream);
-        if (call(m, rc, err, w->kind == GV_WORK_KERNEL ? "a kernel does not start" : "a copy fails"))
+        if (call(
+                m, rc, err, w->kind == GV_WORK_KERNEL ? "a kernel does not start" : "a copy fails"))
             return -1;
     }
     return call(m, cuda->event_record(m->end[w->gpu][w->stream], stream), err, "no event");
@@ -111,8 +117,9 @@ static int wait_for(struct gv_meter *m, const struct gv_work *w, double until, s
             return 0;
         if (rc != GV_CU_NOT_READY) {
             char what[96];
-            snprintf(what, sizeof(what), "GPU %d (%s) failed while it was measured", d->index,
-                     d->bus_id);
+            snprintf(
+                what, sizeof(what), "GPU %d (%s) failed while it was measured", d->index,
+                d->bus_id);
             return call(m, rc, err, what);
         }
         if (now_s() > until)
@@ -131,8 +138,11 @@ static int clear(struct gv_meter *m, const struct gv_work *works, int n, struct 
         for (int k = 0; k < 2 && works[i].clear_words[k]; k++) {
             const struct gv_device *d = &m->gpus->device[works[i].gpu];
             cuda->ctx_set(d->ctx);
-            if (call(m, cuda->set_words(works[i].clear[k], 0, works[i].clear_words[k],
-                                        d->stream[works[i].stream]), err, "counters"))
+            if (call(
+                    m,
+                    cuda->set_words(
+                        works[i].clear[k], 0, works[i].clear_words[k], d->stream[works[i].stream]),
+                    err, "counters"))
                 return -1;
         }
     for (int i = 0; i < n; i++)
@@ -143,8 +153,8 @@ static int clear(struct gv_meter *m, const struct gv_work *works, int n, struct 
 
 /* One sample: all queued, gate opened, all waited for. On failure the gate is opened too, so that
  * nothing stays behind it. */
-static int sample(
-    struct gv_meter *m, const struct gv_work *works, int n, double *us, struct gv_error *err)
+static int
+sample(struct gv_meter *m, const struct gv_work *works, int n, double *us, struct gv_error *err)
 {
     int rc = clear(m, works, n, err);
     for (int i = 0; i < n && !rc; i++)
@@ -156,9 +166,10 @@ static int sample(
     for (int i = 0; i < n && !rc; i++) {
         float ms = 0;
         rc = call(
-            m, m->gpus->cuda.event_elapsed(
-                   &ms, m->begin[works[i].gpu][works[i].stream],
-                   m->end[works[i].gpu][works[i].stream]),
+            m,
+            m->gpus->cuda.event_elapsed(
+                &ms, m->begin[works[i].gpu][works[i].stream],
+                m->end[works[i].gpu][works[i].stream]),
             err, "no time");
         us[i] = 1e3 * (double)ms;
     }

@@ -51,15 +51,24 @@ void gv_peer_off(struct gv_gpus *gpus, int from, int to)
 }
 
 /* One half: 0 pushes, 1 owns. */
-static int half(
-    struct check *c, int owner, double timeout_s, struct gv_work *work, struct gv_error *err)
+static int
+half(struct check *c, int owner, double timeout_s, struct gv_work *work, struct gv_error *err)
 {
     *work = (struct gv_work){
-        .gpu = owner ? c->to : c->from, .kind = GV_WORK_KERNEL, .grid = BLOCKS, .block = 256,
+        .gpu = owner ? c->to : c->from,
+        .kind = GV_WORK_KERNEL,
+        .grid = BLOCKS,
+        .block = 256,
         .repeat = 1,
-        .args.pair = {.buffer = c->buffer, .flags = c->flags, .ack = c->host_at,
-                      .n16 = c->n16, .result = c->host_at + PAGE + (owner ? PAGE : 0),
-                      .timeout_ns = (gv_u64)(timeout_s * 1e9), .rounds = ROUNDS, .seed = SEED},
+        .args.pair =
+            {.buffer = c->buffer,
+             .flags = c->flags,
+             .ack = c->host_at,
+             .n16 = c->n16,
+             .result = c->host_at + PAGE + (owner ? PAGE : 0),
+             .timeout_ns = (gv_u64)(timeout_s * 1e9),
+             .rounds = ROUNDS,
+             .seed = SEED},
     };
     /* The same GPU twice (the control of one device) needs two streams. */
     work->stream = owner && c->from == c->to;
@@ -74,19 +83,21 @@ static void read_results(const struct check *c, struct gv_pair_result *out, bool
     *out = (struct gv_pair_result){.wrong = own[0], .first_wrong = own[1]};
     if (own[0]) {
         out->outcome = GV_PAIR_CORRUPT;
-        snprintf(out->text, sizeof(out->text),
-                 "%llu of %llu units arrived wrong, the first at byte %llu", own[0],
-                 (gv_u64)c->n16 * ROUNDS, own[1] * 16);
+        snprintf(
+            out->text, sizeof(out->text),
+            "%llu of %llu units arrived wrong, the first at byte %llu", own[0],
+            (gv_u64)c->n16 * ROUNDS, own[1] * 16);
     } else if (own[2] || push[2]) {
         out->outcome = GV_PAIR_HUNG;
-        snprintf(out->text, sizeof(out->text), "what GPU %d wrote never arrived at GPU %d%s",
-                 c->from, c->to, p2p ? ": look at ACS and the IOMMU" : " through host memory");
+        snprintf(
+            out->text, sizeof(out->text), "what GPU %d wrote never arrived at GPU %d%s", c->from,
+            c->to, p2p ? ": look at ACS and the IOMMU" : " through host memory");
     }
 }
 
 /* Runs both halves over the buffer of `c`. */
-static int run(struct check *c, double timeout_s, struct gv_pair_result *out, bool p2p,
-               struct gv_error *err)
+static int
+run(struct check *c, double timeout_s, struct gv_pair_result *out, bool p2p, struct gv_error *err)
 {
     struct gv_work works[2];
     struct gv_samples samples;
@@ -112,16 +123,16 @@ static int run(struct check *c, double timeout_s, struct gv_pair_result *out, bo
 }
 
 /* The same over a buffer in host memory: what is wrong there is no matter of P2P. */
-static int control(struct check *c, double timeout_s, struct gv_pair_result *p2p,
-                   struct gv_error *err)
+static int
+control(struct check *c, double timeout_s, struct gv_pair_result *p2p, struct gv_error *err)
 {
     const struct gv_cuda *cuda = &c->m->gpus->cuda;
     struct check host = *c;
     struct gv_pair_result result = {0};
     void *buffer = NULL;
     host.n16 = c->n16 < (1 << 18) ? c->n16 : 1 << 18;
-    gv_cu_result rc = cuda->host_alloc(
-        &buffer, host.n16 * 16 + PAGE, GV_CU_HOST_PORTABLE | GV_CU_HOST_DEVICEMAP);
+    gv_cu_result rc =
+        cuda->host_alloc(&buffer, host.n16 * 16 + PAGE, GV_CU_HOST_PORTABLE | GV_CU_HOST_DEVICEMAP);
     if (rc || (rc = cuda->host_pointer(&host.buffer, buffer, 0)))
         return fail(c, rc, err, "no host memory for the control");
     host.flags = host.buffer + host.n16 * 16;
@@ -130,8 +141,9 @@ static int control(struct check *c, double timeout_s, struct gv_pair_result *p2p
     if (failed || result.outcome == GV_PAIR_OK)
         return failed;
     p2p->outcome = GV_PAIR_INCONCLUSIVE;
-    snprintf(p2p->text, sizeof(p2p->text), "the control through host memory failed too: %.90s",
-             result.text);
+    snprintf(
+        p2p->text, sizeof(p2p->text), "the control through host memory failed too: %.90s",
+        result.text);
     return 0;
 }
 
@@ -217,10 +229,20 @@ int gv_pair_latency(
         rc = fail(&c, rc, err, "no memory");
     for (int i = 0; i < 2 && !rc; i++) {
         works[i] = (struct gv_work){
-            .gpu = gpu[i], .kind = GV_WORK_KERNEL, .grid = 1, .block = 32, .repeat = 1,
-            .clear = {word[i]}, .clear_words = {PAGE / 4},
-            .args.pingpong = {.mine = word[i], .theirs = word[!i], .result = word[i] + 1024,
-                              .timeout_ns = 5000000000ull, .rounds = rounds, .start = !i},
+            .gpu = gpu[i],
+            .kind = GV_WORK_KERNEL,
+            .grid = 1,
+            .block = 32,
+            .repeat = 1,
+            .clear = {word[i]},
+            .clear_words = {PAGE / 4},
+            .args.pingpong =
+                {.mine = word[i],
+                 .theirs = word[!i],
+                 .result = word[i] + 1024,
+                 .timeout_ns = 5000000000ull,
+                 .rounds = rounds,
+                 .start = !i},
         };
         rc = gv_device_function(m->gpus, gpu[i], "gv_pingpong", &works[i].function, err);
     }

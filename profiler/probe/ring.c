@@ -36,8 +36,8 @@ static unsigned blocks_of(const struct gv_meter *m, const struct gv_ring *r)
     return blocks;
 }
 
-static int device_alloc(
-    struct gv_meter *m, int gpu, size_t bytes, gv_cu_ptr *out, struct gv_error *err)
+static int
+device_alloc(struct gv_meter *m, int gpu, size_t bytes, gv_cu_ptr *out, struct gv_error *err)
 {
     char what[64];
     m->gpus->cuda.ctx_set(m->gpus->device[gpu].ctx);
@@ -46,8 +46,8 @@ static int device_alloc(
     return rc ? fail(m, rc, err, what) : 0;
 }
 
-static int host_alloc(
-    struct gv_meter *m, size_t bytes, void **out, gv_cu_ptr *at, struct gv_error *err)
+static int
+host_alloc(struct gv_meter *m, size_t bytes, void **out, gv_cu_ptr *at, struct gv_error *err)
 {
     const struct gv_cuda *cuda = &m->gpus->cuda;
     gv_cu_result rc = cuda->host_alloc(out, bytes, GV_CU_HOST_PORTABLE | GV_CU_HOST_DEVICEMAP);
@@ -58,8 +58,8 @@ static int host_alloc(
 
 /* Edge i: the FIFO and the counter of arrivals lie with the receiver, the counter of drained slots
  * with the sender; in host memory both. */
-static int make_edge(
-    struct gv_meter *m, struct gv_ring_setup *s, int i, size_t fifo, struct gv_error *err)
+static int
+make_edge(struct gv_meter *m, struct gv_ring_setup *s, int i, size_t fifo, struct gv_error *err)
 {
     const struct gv_ring *r = &s->ring;
     int next = (i + 1) % r->n;
@@ -86,8 +86,8 @@ static int make_edge(
     return 0;
 }
 
-static int make_rank(
-    struct gv_meter *m, struct gv_ring_setup *s, int i, unsigned blocks, struct gv_error *err)
+static int
+make_rank(struct gv_meter *m, struct gv_ring_setup *s, int i, unsigned blocks, struct gv_error *err)
 {
     const struct gv_ring *r = &s->ring;
     struct gv_work *w = &s->work[i];
@@ -98,13 +98,25 @@ static int make_rank(
     if (stream >= GV_DEVICE_STREAMS)
         return gv_error_set(err, "more than %d ranks on GPU %d", GV_DEVICE_STREAMS, r->gpu[i]);
     struct gv_ring_args args = {
-        .in = s->in[i], .out = s->out[i], .n16 = r->bytes / 16, .result = s->result_at,
-        .timeout_ns = 5000000000ull, .ring_id = s->result_at, .rank = (gv_u32)i,
-        .n = (gv_u32)r->n, .slot16 = SLOT16,
+        .in = s->in[i],
+        .out = s->out[i],
+        .n16 = r->bytes / 16,
+        .result = s->result_at,
+        .timeout_ns = 5000000000ull,
+        .ring_id = s->result_at,
+        .rank = (gv_u32)i,
+        .n = (gv_u32)r->n,
+        .slot16 = SLOT16,
     };
     *w = (struct gv_work){
-        .gpu = r->gpu[i], .stream = stream, .kind = GV_WORK_KERNEL, .grid = blocks, .block = 256,
-        .repeat = 1, .bytes = 2 * (n - 1) / n * (double)r->bytes, .args.ring = args,
+        .gpu = r->gpu[i],
+        .stream = stream,
+        .kind = GV_WORK_KERNEL,
+        .grid = blocks,
+        .block = 256,
+        .repeat = 1,
+        .bytes = 2 * (n - 1) / n * (double)r->bytes,
+        .args.ring = args,
     };
     return gv_device_function(m->gpus, r->gpu[i], "gv_ring", &w->function, err);
 }
@@ -198,11 +210,18 @@ static int over_ranks(
     int warmups = m->warmups, least = m->min_samples, most = m->max_samples, rc = 0;
     for (int i = 0; i < s->ring.n && !rc; i++) {
         works[i] = (struct gv_work){
-            .gpu = s->work[i].gpu, .stream = s->work[i].stream, .kind = GV_WORK_KERNEL,
-            .grid = 256, .block = 256, .repeat = 1,
-            .args.pattern = {.buffer = buffers[i], .n16 = s->ring.bytes / 16,
-                             .result = s->result_at + 64 + 16 * (gv_u64)i,
-                             .seed = ranks ? SEED : SEED + (gv_u32)i, .ranks = ranks},
+            .gpu = s->work[i].gpu,
+            .stream = s->work[i].stream,
+            .kind = GV_WORK_KERNEL,
+            .grid = 256,
+            .block = 256,
+            .repeat = 1,
+            .args.pattern =
+                {.buffer = buffers[i],
+                 .n16 = s->ring.bytes / 16,
+                 .result = s->result_at + 64 + 16 * (gv_u64)i,
+                 .seed = ranks ? SEED : SEED + (gv_u32)i,
+                 .ranks = ranks},
         };
         rc = gv_device_function(m->gpus, works[i].gpu, kernel, &works[i].function, err);
     }
@@ -243,8 +262,7 @@ int gv_ring_verify(struct gv_meter *m, struct gv_ring_setup *s, struct gv_error 
     memset(s->result, 0, 4096);
     for (int i = 0; i < s->ring.n; i++)
         ((gv_u64 *)s->result)[8 + 2 * i + 1] = ~0ull;
-    if (over_ranks(m, s, "gv_fill", s->in, 0, err) ||
-        over_ranks(m, s, "gv_fill", s->out, 0, err) ||
+    if (over_ranks(m, s, "gv_fill", s->in, 0, err) || over_ranks(m, s, "gv_fill", s->out, 0, err) ||
         gv_ring_sample(m, s, &unused, &throttled, err) ||
         over_ranks(m, s, "gv_check", s->out, (gv_u32)s->ring.n, err))
         return -1;
@@ -252,8 +270,10 @@ int gv_ring_verify(struct gv_meter *m, struct gv_ring_setup *s, struct gv_error 
         const gv_u64 *result = (gv_u64 *)s->result + 8 + 2 * i;
         if (result[0])
             return gv_error_set(
-                err, "AllReduce is wrong at rank %d (GPU %d): %llu units of 16 bytes, the first at "
-                     "byte %llu", i, s->ring.gpu[i], result[0], result[1] * 16);
+                err,
+                "AllReduce is wrong at rank %d (GPU %d): %llu units of 16 bytes, the first at "
+                "byte %llu",
+                i, s->ring.gpu[i], result[0], result[1] * 16);
     }
     return 0;
 }

@@ -16,7 +16,8 @@
 GV_CUDA_FUNCTIONS(CU_X)
 #undef CU_X
 
-static __thread struct gv_vgpu *current; /* the context of this thread, as cuCtxSetCurrent sets it */
+static __thread struct gv_vgpu
+    *current; /* the context of this thread, as cuCtxSetCurrent sets it */
 
 /* Takes the lock; on failure it is not held. */
 static struct gv_world *enter(void)
@@ -70,12 +71,14 @@ static const struct {
     {NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
     {GV_CU_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-    {GV_CU_ECC_UNCORRECTABLE, "CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error encountered"},
+    {GV_CU_ECC_UNCORRECTABLE, "CUDA_ERROR_ECC_UNCORRECTABLE",
+     "uncorrectable ECC error encountered"},
     {GV_CU_PEER_ACCESS_UNSUPPORTED, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED",
      "peer access is not supported between these two devices"},
     {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {GV_CU_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
-    {GV_CU_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {GV_CU_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS",
+     "an illegal memory access was encountered"},
     {GV_CU_PEER_ACCESS_ALREADY_ENABLED, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
      "peer access is already enabled"},
     {GV_CU_PEER_ACCESS_NOT_ENABLED, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED",
@@ -159,14 +162,29 @@ gv_cu_result gv_v_device_attribute(int *value, int attribute, gv_cu_device devic
     const struct gv_fabric_gpu *g = &w->fabric.gpu[device];
     int sm = w->fabric.machine.gpus[device].sm;
     switch (attribute) {
-    case GV_CU_ATTR_CLOCK_KHZ: *value = g->max_core_mhz * 1000; break;
-    case GV_CU_ATTR_MULTIPROCESSORS: *value = g->multiprocessors; break;
-    case GV_CU_ATTR_MEMORY_CLOCK_KHZ: *value = g->memory_mhz * 1000; break;
-    case GV_CU_ATTR_BUS_WIDTH_BITS: *value = g->bus_width_bits; break;
-    case GV_CU_ATTR_L2_BYTES: *value = 6 << 20; break;
-    case GV_CU_ATTR_MAJOR: *value = sm / 10; break;
-    case GV_CU_ATTR_MINOR: *value = sm % 10; break;
-    default: return leave(INVALID);
+    case GV_CU_ATTR_CLOCK_KHZ:
+        *value = g->max_core_mhz * 1000;
+        break;
+    case GV_CU_ATTR_MULTIPROCESSORS:
+        *value = g->multiprocessors;
+        break;
+    case GV_CU_ATTR_MEMORY_CLOCK_KHZ:
+        *value = g->memory_mhz * 1000;
+        break;
+    case GV_CU_ATTR_BUS_WIDTH_BITS:
+        *value = g->bus_width_bits;
+        break;
+    case GV_CU_ATTR_L2_BYTES:
+        *value = 6 << 20;
+        break;
+    case GV_CU_ATTR_MAJOR:
+        *value = sm / 10;
+        break;
+    case GV_CU_ATTR_MINOR:
+        *value = sm % 10;
+        break;
+    default:
+        return leave(INVALID);
     }
     return leave(0);
 }
@@ -488,8 +506,9 @@ int gv_virtual_sysfs(const char *root, char *text)
         char path[4096];
         if (!w->faults.gpu[i].link_width)
             continue;
-        snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/current_link_width", root,
-                 w->fabric.machine.gpus[i].pci.bus_id);
+        snprintf(
+            path, sizeof(path), "%s/bus/pci/devices/%s/current_link_width", root,
+            w->fabric.machine.gpus[i].pci.bus_id);
         FILE *file = fopen(path, "w");
         if (file) {
             fprintf(file, "%d\n", w->faults.gpu[i].link_width);

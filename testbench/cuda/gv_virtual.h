@@ -22,7 +22,12 @@ struct gv_faults {
     double noise; /* every duration is off by up to this part, evenly */
     uint64_t seed;
     struct gv_fault_pair {
-        enum gv_fault_kind { GV_FAULT_CORRUPT, GV_FAULT_HUNG, GV_FAULT_DEAD, GV_FAULT_ONE_WAY } kind;
+        enum gv_fault_kind {
+            GV_FAULT_CORRUPT,
+            GV_FAULT_HUNG,
+            GV_FAULT_DEAD,
+            GV_FAULT_ONE_WAY
+        } kind;
         int from, to;
     } pairs[GV_VIRTUAL_PAIRS];
     int npairs;
@@ -114,8 +119,8 @@ struct gv_world {
     int nfree_stacks;
 };
 
-/* The machine of $GV_VIRTUAL_MACHINE with its faults; made at the first call. NULL with the error on
- * stderr where the files are bad. */
+/* The machine of $GV_VIRTUAL_MACHINE with its faults; made at the first call. NULL with the error
+ * on stderr where the files are bad. */
 struct gv_world *gv_world(void);
 void gv_world_lock(void);
 void gv_world_unlock(void);

@@ -13,8 +13,8 @@ static double noise(struct gv_world *w)
     return 1 + w->faults.noise * (2 * even - 1);
 }
 
-static void add_part(
-    const struct gv_world *w, struct gv_job *job, int gpu, const struct gv_twin_part *part)
+static void
+add_part(const struct gv_world *w, struct gv_job *job, int gpu, const struct gv_twin_part *part)
 {
     const struct gv_alloc *a = gv_virtual_find(w, part->at);
     const struct gv_fabric *f = &w->fabric;

@@ -24,8 +24,8 @@ gv_cu_result gv_virtual_alloc(struct gv_world *w, int gpu, size_t bytes, uint64_
         w->allocs = grown;
         w->alloc_capacity = capacity;
     }
-    void *at = mmap(NULL, rounded, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *at = mmap(
+        NULL, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
         return GV_CU_OUT_OF_MEMORY;
     w->allocs[w->nallocs++] = (struct gv_alloc){(uint64_t)(uintptr_t)at, rounded, gpu};
@@ -80,8 +80,8 @@ void gv_virtual_store(struct gv_world *w, int gpu, uint64_t at, const void *from
         return;
     memcpy(to, from, bytes);
     /* Flags and counters are words; a corrupt path spoils the data between them. */
-    if (bytes >= 16 && (peer ? gv_fault_on(w, GV_FAULT_CORRUPT, gpu, a->gpu)
-                             : a->gpu < 0 && w->faults.control))
+    if (bytes >= 16 &&
+        (peer ? gv_fault_on(w, GV_FAULT_CORRUPT, gpu, a->gpu) : a->gpu < 0 && w->faults.control))
         to[bytes / 2] ^= 0x40;
 }
 

@@ -1,5 +1,5 @@
-/* The entry points of libnvidia-ml.so.1 that gv100 uses. A world of its own: the two libraries share
- * the machine's files, as the real ones share the machine. */
+/* The entry points of libnvidia-ml.so.1 that gv100 uses. A world of its own: the two libraries
+ * share the machine's files, as the real ones share the machine. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -11,7 +11,8 @@ static void *take_stack(struct gv_world *w)
 {
     if (w->nfree_stacks)
         return w->free_stacks[--w->nfree_stacks];
-    void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *stack =
+        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return stack == MAP_FAILED ? NULL : stack;
 }
 

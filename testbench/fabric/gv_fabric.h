@@ -41,11 +41,11 @@ struct gv_fabric {
     double link_gbs, link_both_gbs;     /* a GPU's own link at full width, one way and both */
     double uplink_gbs, uplink_both_gbs; /* a root port's link */
     double to_device_gbs, to_host_gbs;  /* one GPU and host memory */
-    double staged_gbs;                  /* a copy between GPUs that the driver leads through the host */
+    double staged_gbs; /* a copy between GPUs that the driver leads through the host */
     double host_latency_us;
-    double shm_edge_gbs;  /* a ring edge through host memory */
-    double shm_ports_gbs; /* such edges between the same two root ports, all together */
-    int max_peers;        /* 8 */
+    double shm_edge_gbs;           /* a ring edge through host memory */
+    double shm_ports_gbs;          /* such edges between the same two root ports, all together */
+    int max_peers;                 /* 8 */
     int port[GV_MAX_GPUS], nports; /* root port of each GPU, numbered */
     int nvlinks[GV_MAX_GPUS][GV_MAX_GPUS];
 };
@@ -64,7 +64,7 @@ struct gv_flow {
     struct gv_flow_use {
         int resource;
         double weight;
-    } *use;
+    } * use;
     double cap_gbs;
 };
 

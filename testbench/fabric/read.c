@@ -39,9 +39,10 @@ static int take_number(struct reader *r, int at, const struct number *number)
     return 0;
 }
 
-/* Reads the map `at` whose keys are all numbers, but for `other` (may be NULL), which is skipped. */
-static int take_map(
-    struct reader *r, int at, const struct number *numbers, int n, const char *other)
+/* Reads the map `at` whose keys are all numbers, but for `other` (may be NULL), which is skipped.
+ */
+static int
+take_map(struct reader *r, int at, const struct number *numbers, int n, const char *other)
 {
     if (r->tree.nodes[at].kind != GV_YAML_MAP)
         return FAIL(r, at, "a mapping (key: value) is expected here");
@@ -65,9 +66,11 @@ static int take_map(
 static int take_caps(struct reader *r, int at, struct gv_fabric_caps *caps)
 {
     const struct number numbers[] = {
-        {"write_gbs", &caps->write_gbs, NULL, true},   {"read_gbs", &caps->read_gbs, NULL, false},
+        {"write_gbs", &caps->write_gbs, NULL, true},
+        {"read_gbs", &caps->read_gbs, NULL, false},
         {"both_ways_gbs", &caps->both_ways_gbs, NULL, false},
-        {"ring_gbs", &caps->ring_gbs, NULL, false},    {"latency_us", &caps->latency_us, NULL, true},
+        {"ring_gbs", &caps->ring_gbs, NULL, false},
+        {"latency_us", &caps->latency_us, NULL, true},
     };
     return take_map(r, at, numbers, 5, NULL);
 }
@@ -194,8 +197,13 @@ static void defaults(struct gv_fabric *f)
     f->max_peers = 8; /* CUDA's limit of peer connections of one GPU */
     for (int i = 0; i < f->machine.ngpus; i++)
         f->gpu[i] = (struct gv_fabric_gpu){
-            .bus_width_bits = 4096, .memory_mhz = -1, .app_core_mhz = -1, .max_core_mhz = -1,
-            .power_limit_w = -1, .multiprocessors = 80, .link_width = f->machine.gpus[i].pci.width,
+            .bus_width_bits = 4096,
+            .memory_mhz = -1,
+            .app_core_mhz = -1,
+            .max_core_mhz = -1,
+            .power_limit_w = -1,
+            .multiprocessors = 80,
+            .link_width = f->machine.gpus[i].pci.width,
         };
     for (int i = 0; i < f->machine.nnvlinks; i++) {
         const struct gv_bench_nvlink *l = &f->machine.nvlinks[i];

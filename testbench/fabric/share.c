@@ -10,8 +10,8 @@ struct filling {
     int nresources;
 };
 
-static void add_load(
-    struct filling *s, const struct gv_flow *const *flows, int n, const bool *fixed)
+static void
+add_load(struct filling *s, const struct gv_flow *const *flows, int n, const bool *fixed)
 {
     for (int r = 0; r < s->nresources; r++)
         s->load[r] = 0;
@@ -45,8 +45,8 @@ static bool is_full(const struct filling *s, const struct gv_flow *flow, double 
     return false;
 }
 
-static int fill_once(
-    struct filling *s, const struct gv_flow *const *flows, int n, bool *fixed, double *rates)
+static int
+fill_once(struct filling *s, const struct gv_flow *const *flows, int n, bool *fixed, double *rates)
 {
     int rising = 0;
     add_load(s, flows, n, fixed);
