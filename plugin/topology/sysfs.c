@@ -206,13 +206,16 @@ static int place_cpu(struct builder *b, char *path)
     return cpu_of(b, here) ? 0 : -1;
 }
 
-static int add_devices(struct builder *b, bool nics)
+/* GPUs come first and in the order of their bus ids: up to 2.21 NCCL takes the CPUs as the file has
+ * them, and finds them in that order itself where ranks follow bus ids. Later ones follow the ranks
+ * alone. */
+static int add_devices(struct builder *b, bool gpus, bool nics)
 {
     for (int i = 0; i < b->ndevices; i++) {
         const struct device *d = &b->device[i];
         char link[PATH_MAX], path[PATH_MAX];
         snprintf(link, sizeof(link), "%s/bus/pci/devices/%s", b->sysfs, d->bus_id);
-        if (!realpath(link, path) || !is_bus_id(strrchr(path, '/') + 1))
+        if (d->gpu != gpus || !realpath(link, path) || !is_bus_id(strrchr(path, '/') + 1))
             continue;
         bool whole = d->gpu || (nics && d->counts);
         if (whole ? place(b, path) : place_cpu(b, path))
@@ -255,38 +258,36 @@ static int add_nodes(struct builder *b)
     return rc;
 }
 
-static bool has_gpu(const struct builder *b, const struct gv_elem *elem)
-{
-    const char *bus_id = gv_elem_get(elem, "busid");
-    for (int i = 0; bus_id && i < b->ndevices; i++) {
-        if (b->device[i].gpu && !strcmp(b->device[i].bus_id, bus_id))
-            return true;
-    }
-    for (int i = 0; i < elem->nsubs; i++) {
-        if (has_gpu(b, elem->sub[i]))
-            return true;
-    }
-    return false;
-}
-
-/* CPUs with GPUs first: NCCL hangs NICs that are no PCI devices on the first one. */
-static int order_cpus(struct builder *b)
+/* NCCL hangs NICs without a PCI device (lo, eth0 of a container) on the first CPU of the file,
+ * keeps that CPU for it in every rank's tree, and so puts it before the CPU of rank 0, which turns
+ * rings where rank 0 is elsewhere. A first CPU of no device takes them; without such NICs it is
+ * trimmed. */
+static int add_nic_cpu(struct builder *b)
 {
     struct gv_elem *root = b->tree->root;
-    int front = 0;
-    b->tree->cpu = calloc((size_t)root->nsubs, sizeof(*b->tree->cpu));
-    if (!b->tree->cpu)
-        return -1;
+    long last = 0;
+    char numaid[8];
     for (int i = 0; i < root->nsubs; i++) {
-        struct gv_elem *cpu = root->sub[i];
-        snprintf(b->tree->cpu[i], sizeof(*b->tree->cpu), "%s", gv_elem_get(cpu, "numaid"));
-        if (!has_gpu(b, cpu))
-            continue;
-        for (int j = i; j > front; j--)
-            root->sub[j] = root->sub[j - 1];
-        root->sub[front++] = cpu;
+        long id = strtol(gv_elem_get(root->sub[i], "numaid"), NULL, 10);
+        last = id > last ? id : last;
     }
-    b->tree->ncpus = root->nsubs;
+    snprintf(numaid, sizeof(numaid), "%d", (int)(last + 1) % 10000);
+    struct gv_elem *cpu = gv_cpu_element(b->tree, numaid, &b->kind, b->sysfs);
+    if (!cpu)
+        return -1;
+    gv_elem_unlink(cpu);
+    return gv_elem_insert(root, cpu, 0); /* cannot fail: there was room for it */
+}
+
+/* The CPUs as they must be found again later. */
+static int note_cpus(struct gv_tree *tree)
+{
+    tree->cpu = calloc((size_t)tree->root->nsubs, sizeof(*tree->cpu));
+    if (!tree->cpu)
+        return -1;
+    tree->ncpus = tree->root->nsubs;
+    for (int i = 0; i < tree->ncpus; i++)
+        snprintf(tree->cpu[i], sizeof(*tree->cpu), "%s", gv_elem_get(tree->root->sub[i], "numaid"));
     return 0;
 }
 
@@ -302,7 +303,8 @@ static bool fits(const struct gv_elem *elem, int *count)
 static struct gv_tree *build(struct builder *b, bool nics)
 {
     b->tree = gv_tree_new();
-    if (b->tree && !add_nodes(b) && !add_devices(b, nics) && !order_cpus(b))
+    if (b->tree && !add_devices(b, true, nics) && !add_nodes(b) && !add_devices(b, false, nics) &&
+        !add_nic_cpu(b) && !note_cpus(b->tree))
         return b->tree;
     gv_tree_free(b->tree);
     return NULL;

@@ -7,6 +7,9 @@
 #define PORT "0x060400", "0x8086"
 #define NIC "0x020000", "0x15b3"
 
+/* The CPU of no device that takes NICs without a PCI device. */
+#define NICS(id, kind) "  <cpu numaid=\"" id "\"" kind "/>\n"
+
 #define MAX_DEVICES 32
 #define MAX_NODES 4
 
@@ -22,11 +25,11 @@ static const struct machine machines[] = {
      .cpu = WORLD_INTEL,
      .mask = {"ff"},
      .device = {{"pci0000:00/0000:00:05.0", GPU, "0", "8.0 GT/s PCIe", 16}},
-     .xml = "<system version=\"1\">\n"
-            "  <cpu numaid=\"0\" affinity=\"ff\"" WORLD_INTEL_XML ">\n"
-            "    <pci busid=\"0000:00:05.0\" class=\"0x030200\"/>\n"
-            "  </cpu>\n"
-            "</system>\n"},
+     .xml = "<system version=\"1\">\n" NICS(
+         "1", WORLD_INTEL_XML) "  <cpu numaid=\"0\" affinity=\"ff\"" WORLD_INTEL_XML ">\n"
+                               "    <pci busid=\"0000:00:05.0\" class=\"0x030200\"/>\n"
+                               "  </cpu>\n"
+                               "</system>\n"},
     {.name = "root port: it is passed over, the CPU is the parent",
      .cpu = WORLD_AMD,
      .mask = {"0000ffff"},
@@ -34,11 +37,11 @@ static const struct machine machines[] = {
          {{"pci0000:00/0000:00:01.1", PORT, "0"},
           {"pci0000:00/0000:00:01.1/0000:01:00.0", "0x030000", "0x10de", "0"},
           {"pci0000:00/0000:00:01.1/0000:01:00.1", "0x040300", "0x10de", "0"}},
-     .xml = "<system version=\"1\">\n"
-            "  <cpu numaid=\"0\" affinity=\"0000ffff\"" WORLD_AMD_XML ">\n"
-            "    <pci busid=\"0000:01:00.0\" class=\"0x030000\"/>\n"
-            "  </cpu>\n"
-            "</system>\n"},
+     .xml = "<system version=\"1\">\n" NICS(
+         "1", WORLD_AMD_XML) "  <cpu numaid=\"0\" affinity=\"0000ffff\"" WORLD_AMD_XML ">\n"
+                             "    <pci busid=\"0000:01:00.0\" class=\"0x030000\"/>\n"
+                             "  </cpu>\n"
+                             "</system>\n"},
     {.name = "two switches above each other: every second level stays",
      .cpu = WORLD_INTEL,
      .mask = {"f", "f0"},
@@ -52,45 +55,47 @@ static const struct machine machines[] = {
           {"pci0000:10/0000:10:00.0/0000:11:00.0/0000:12:00.0/0000:13:00.0/0000:14:08.0/"
            "0000:15:00.0",
            GPU, "1"}},
-     .xml = "<system version=\"1\">\n"
-            "  <cpu numaid=\"1\" affinity=\"f0\"" WORLD_INTEL_XML ">\n"
-            "    <pci busid=\"0000:11:00.0\" class=\"0x060400\">\n"
-            "      <pci busid=\"0000:13:00.0\" class=\"0x060400\">\n"
-            "        <pci busid=\"0000:15:00.0\" class=\"0x030200\"/>\n"
-            "      </pci>\n"
-            "    </pci>\n"
-            "  </cpu>\n"
-            "  <cpu numaid=\"0\" affinity=\"f\"" WORLD_INTEL_XML "/>\n"
-            "</system>\n"},
+     .xml = "<system version=\"1\">\n" NICS(
+         "2", WORLD_INTEL_XML) "  <cpu numaid=\"1\" affinity=\"f0\"" WORLD_INTEL_XML ">\n"
+                               "    <pci busid=\"0000:11:00.0\" class=\"0x060400\">\n"
+                               "      <pci busid=\"0000:13:00.0\" class=\"0x060400\">\n"
+                               "        <pci busid=\"0000:15:00.0\" class=\"0x030200\"/>\n"
+                               "      </pci>\n"
+                               "    </pci>\n"
+                               "  </cpu>\n"
+                               "  <cpu numaid=\"0\" affinity=\"f\"" WORLD_INTEL_XML "/>\n"
+                               "</system>\n"},
     {.name = "numa_node -1: the CPU is called -1, the real nodes stay",
      .cpu = WORLD_AMD,
      .mask = {"ff"},
      .device = {{"pci0000:00/0000:00:05.0", GPU, "-1"}},
-     .xml = "<system version=\"1\">\n"
-            "  <cpu numaid=\"-1\"" WORLD_AMD_XML ">\n"
-            "    <pci busid=\"0000:00:05.0\" class=\"0x030200\"/>\n"
-            "  </cpu>\n"
-            "  <cpu numaid=\"0\" affinity=\"ff\"" WORLD_AMD_XML "/>\n"
-            "</system>\n"},
+     .xml = "<system version=\"1\">\n" NICS(
+         "1", WORLD_AMD_XML) "  <cpu numaid=\"-1\"" WORLD_AMD_XML ">\n"
+                             "    <pci busid=\"0000:00:05.0\" class=\"0x030200\"/>\n"
+                             "  </cpu>\n"
+                             "  <cpu numaid=\"0\" affinity=\"ff\"" WORLD_AMD_XML "/>\n"
+                             "</system>\n"},
     {.name = "a kernel without NUMA: the id is empty, as NCCL leaves it",
      .cpu = WORLD_INTEL,
      .device = {{"pci0000:00/0000:00:05.0", GPU, NULL}},
-     .xml = "<system version=\"1\">\n"
-            "  <cpu numaid=\"\"" WORLD_INTEL_XML ">\n"
-            "    <pci busid=\"0000:00:05.0\" class=\"0x030200\"/>\n"
-            "  </cpu>\n"
-            "</system>\n"},
+     .xml = "<system version=\"1\">\n" NICS(
+         "1", WORLD_INTEL_XML) "  <cpu numaid=\"\"" WORLD_INTEL_XML ">\n"
+                               "    <pci busid=\"0000:00:05.0\" class=\"0x030200\"/>\n"
+                               "  </cpu>\n"
+                               "</system>\n"},
     {.name = "64-bit Arm: no vendor; a node without processors is no CPU",
      .cpu = "cpu:type:aarch64:feature:,0000",
      .mask = {"ff", "00000000,00000000"},
      .device =
          {{"pci0009:00/0009:00:00.0", PORT, "0"},
           {"pci0009:00/0009:00:00.0/0009:01:00.0", GPU, "0"}},
-     .xml = "<system version=\"1\">\n"
-            "  <cpu numaid=\"0\" affinity=\"ff\" arch=\"arm64\">\n"
-            "    <pci busid=\"0009:01:00.0\" class=\"0x030200\"/>\n"
-            "  </cpu>\n"
-            "</system>\n"},
+     .xml = "<system version=\"1\">\n" NICS(
+         "1", " affinity=\"00000000,00000000\" arch=\"arm64\"") "  <cpu numaid=\"0\" "
+                                                                "affinity=\"ff\" arch=\"arm64\">\n"
+                                                                "    <pci busid=\"0009:01:00.0\" "
+                                                                "class=\"0x030200\"/>\n"
+                                                                "  </cpu>\n"
+                                                                "</system>\n"},
     {.name = "NICs: first functions only, no virtual ones; NUMA of the topmost device counts",
      .cpu = WORLD_INTEL,
      .mask = {"f", "f0"},
@@ -113,18 +118,18 @@ static const struct machine machines[] = {
            .class = "0x020000",
            .numa = "2",
            .vf = true}},
-     .xml = "<system version=\"1\">\n"
-            "  <cpu numaid=\"0\" affinity=\"f\"" WORLD_INTEL_XML ">\n"
-            "    <pci busid=\"0000:11:00.0\" class=\"0x060400\">\n"
-            "      <pci busid=\"0000:13:00.0\" class=\"0x020000\"/>\n"
-            "      <pci busid=\"0000:14:00.0\" class=\"0x030200\"/>\n"
-            "    </pci>\n"
-            "  </cpu>\n"
-            "  <cpu numaid=\"1\" affinity=\"f0\"" WORLD_INTEL_XML ">\n"
-            "    <pci busid=\"0000:81:00.0\" class=\"0x020700\"/>\n"
-            "  </cpu>\n"
-            "  <cpu numaid=\"2\"" WORLD_INTEL_XML "/>\n"
-            "</system>\n"},
+     .xml = "<system version=\"1\">\n" NICS(
+         "3", WORLD_INTEL_XML) "  <cpu numaid=\"0\" affinity=\"f\"" WORLD_INTEL_XML ">\n"
+                               "    <pci busid=\"0000:11:00.0\" class=\"0x060400\">\n"
+                               "      <pci busid=\"0000:13:00.0\" class=\"0x020000\"/>\n"
+                               "      <pci busid=\"0000:14:00.0\" class=\"0x030200\"/>\n"
+                               "    </pci>\n"
+                               "  </cpu>\n"
+                               "  <cpu numaid=\"1\" affinity=\"f0\"" WORLD_INTEL_XML ">\n"
+                               "    <pci busid=\"0000:81:00.0\" class=\"0x020700\"/>\n"
+                               "  </cpu>\n"
+                               "  <cpu numaid=\"2\"" WORLD_INTEL_XML "/>\n"
+                               "</system>\n"},
     {.name = "other vendors' displays, NVSwitches and five-digit domains are no GPUs",
      .cpu = WORLD_INTEL,
      .mask = {"f"},
@@ -134,11 +139,11 @@ static const struct machine machines[] = {
           {"pci0000:00/0000:00:04.0", GPU, "0"},
           {"pci10000:e0/10000:e0:06.0", GPU, "0"},
           {"pci0000:00/0000:00:06.0", "0x010802", "0x144d", "0"}},
-     .xml = "<system version=\"1\">\n"
-            "  <cpu numaid=\"0\" affinity=\"f\"" WORLD_INTEL_XML ">\n"
-            "    <pci busid=\"0000:00:04.0\" class=\"0x030200\"/>\n"
-            "  </cpu>\n"
-            "</system>\n"},
+     .xml = "<system version=\"1\">\n" NICS(
+         "1", WORLD_INTEL_XML) "  <cpu numaid=\"0\" affinity=\"f\"" WORLD_INTEL_XML ">\n"
+                               "    <pci busid=\"0000:00:04.0\" class=\"0x030200\"/>\n"
+                               "  </cpu>\n"
+                               "</system>\n"},
 };
 
 static char *tree_text(const char *sysfs)
@@ -199,28 +204,29 @@ static void reference_machine(void **state)
     static const char *const first[] = {"1a", "1b", "1c", "1d", "1e"}, *const second[] = {
                                                                            "3d", "3e", "3f", "40",
                                                                            "41"};
-    static const char wanted[] =
-        "<system version=\"1\">\n"
-        "  <cpu numaid=\"0\" affinity=\"00000000,ffffffff\"" WORLD_INTEL_XML ">\n"
-        "    <pci busid=\"0000:17:00.0\" class=\"0x060400\">\n"
-        "      <pci busid=\"0000:1a:00.0\" class=\"0x030200\"/>\n"
-        "      <pci busid=\"0000:1b:00.0\" class=\"0x030200\"/>\n"
-        "      <pci busid=\"0000:1c:00.0\" class=\"0x030200\"/>\n"
-        "      <pci busid=\"0000:1d:00.0\" class=\"0x030200\"/>\n"
-        "      <pci busid=\"0000:1e:00.0\" class=\"0x030200\"/>\n"
-        "    </pci>\n"
-        "    <pci busid=\"0000:3a:00.0\" class=\"0x060400\">\n"
-        "      <pci busid=\"0000:3d:00.0\" class=\"0x030200\"/>\n"
-        "      <pci busid=\"0000:3e:00.0\" class=\"0x030200\"/>\n"
-        "      <pci busid=\"0000:3f:00.0\" class=\"0x030200\"/>\n"
-        "      <pci busid=\"0000:40:00.0\" class=\"0x030200\"/>\n"
-        "      <pci busid=\"0000:41:00.0\" class=\"0x030200\"/>\n"
-        "    </pci>\n"
-        "  </cpu>\n"
-        "  <cpu numaid=\"1\" affinity=\"ffffffff,00000000\"" WORLD_INTEL_XML ">\n"
-        "    <pci busid=\"0000:b1:00.0\" class=\"0x030200\"/>\n"
-        "  </cpu>\n"
-        "</system>\n";
+    static const char wanted[] = "<system version=\"1\">\n" NICS(
+        "2", WORLD_INTEL_XML) "  <cpu numaid=\"0\" affinity=\"00000000,ffffffff\"" WORLD_INTEL_XML
+                              ">\n"
+                              "    <pci busid=\"0000:17:00.0\" class=\"0x060400\">\n"
+                              "      <pci busid=\"0000:1a:00.0\" class=\"0x030200\"/>\n"
+                              "      <pci busid=\"0000:1b:00.0\" class=\"0x030200\"/>\n"
+                              "      <pci busid=\"0000:1c:00.0\" class=\"0x030200\"/>\n"
+                              "      <pci busid=\"0000:1d:00.0\" class=\"0x030200\"/>\n"
+                              "      <pci busid=\"0000:1e:00.0\" class=\"0x030200\"/>\n"
+                              "    </pci>\n"
+                              "    <pci busid=\"0000:3a:00.0\" class=\"0x060400\">\n"
+                              "      <pci busid=\"0000:3d:00.0\" class=\"0x030200\"/>\n"
+                              "      <pci busid=\"0000:3e:00.0\" class=\"0x030200\"/>\n"
+                              "      <pci busid=\"0000:3f:00.0\" class=\"0x030200\"/>\n"
+                              "      <pci busid=\"0000:40:00.0\" class=\"0x030200\"/>\n"
+                              "      <pci busid=\"0000:41:00.0\" class=\"0x030200\"/>\n"
+                              "    </pci>\n"
+                              "  </cpu>\n"
+                              "  <cpu numaid=\"1\" affinity=\"ffffffff,00000000\"" WORLD_INTEL_XML
+                              ">\n"
+                              "    <pci busid=\"0000:b1:00.0\" class=\"0x030200\"/>\n"
+                              "  </cpu>\n"
+                              "</system>\n";
     char sysfs[WORLD_SYSFS];
     world_make(sysfs);
     world_cpu(sysfs, WORLD_INTEL);
