@@ -87,6 +87,8 @@ int gv_cuda_open(struct gv_cuda *out, const char *path, struct gv_error *err)
     int count = 0;
 
     setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+    /* Ranks of one ring on one device wait for each other: no two streams may share a queue. */
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     cuda.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!cuda.library)
         return gv_error_set(

@@ -72,8 +72,8 @@ static int ask(int (*function)(gv_nvml_device, unsigned *), gv_nvml_device devic
     return !function || function(device, &value) ? -1 : (int)value;
 }
 
-static int ask_clock(
-    int (*function)(gv_nvml_device, int type, unsigned *), gv_nvml_device device, int type)
+static int
+ask_clock(int (*function)(gv_nvml_device, int type, unsigned *), gv_nvml_device device, int type)
 {
     unsigned mhz = 0;
     return !function || function(device, type, &mhz) ? -1 : (int)mhz;

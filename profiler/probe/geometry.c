@@ -102,8 +102,10 @@ int gv_geometry_find(
     int rc;
 
     m->warmups = 0, m->min_samples = m->max_samples = 2;
+    m->unwatched = true;
     rc = sweep(m, gpu, what, args, bytes, best, trace, err);
     m->warmups = warmups, m->min_samples = least, m->max_samples = most;
+    m->unwatched = false;
     for (int i = 0; i < BEST && !rc && best[i].gbs > 0; i++)
         rc = attempt(m, gpu, args, bytes, &best[i], err);
     *out = best[0];

@@ -31,8 +31,10 @@ struct gv_work {
     } args;
     gv_cu_ptr to, from; /* COPY: device, peer or host memory */
     size_t copy_bytes;
-    gv_cu_ptr clear[2]; /* words set to zero before each sample */
-    size_t clear_words[2];
+    gv_cu_ptr clear; /* device memory set to zero before each sample */
+    size_t clear_words;
+    void *clear_host; /* the same for host memory */
+    size_t clear_host_bytes;
     int repeat;
     double bytes; /* that count as moved by one repeat */
 };
@@ -51,6 +53,7 @@ struct gv_meter {
     unsigned gate_value;
     gv_cu_event begin[GV_MAX_GPUS][GV_DEVICE_STREAMS], end[GV_MAX_GPUS][GV_DEVICE_STREAMS];
     int warmups, min_samples, max_samples;
+    bool unwatched;    /* throttling is not asked for */
     double spread;     /* (max - min) / median of the total time that ends the repeats */
     double deadline_s; /* wall time for one sample */
     const volatile sig_atomic_t *stop; /* set by Ctrl-C; may be NULL */

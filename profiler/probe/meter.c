@@ -67,33 +67,44 @@ static int make_events(struct gv_meter *m, const struct gv_work *w, struct gv_er
                : 0;
 }
 
-/* Queues the gate, and behind it the work between two events. */
-static int enqueue(struct gv_meter *m, const struct gv_work *w, struct gv_error *err)
+/* Holds the work's stream until the host opens the gate. */
+static int enqueue_gate(struct gv_meter *m, const struct gv_work *w, struct gv_error *err)
 {
-    struct gv_gpus *gpus = m->gpus;
-    const struct gv_cuda *cuda = &gpus->cuda;
-    struct gv_device *d = &gpus->device[w->gpu];
-    gv_cu_stream stream = d->stream[w->stream];
-    struct gv_gate_args gate = {.timeout_ns = 20000000000ull, .value = m->gate_value + 1};
-    void *gate_params[] = {&gate}, *params[] = {(void *)&w->args};
+    const struct gv_cuda *cuda = &m->gpus->cuda;
+    struct gv_gate_args args = {.timeout_ns = 20000000000ull, .value = m->gate_value + 1};
+    void *params[] = {&args};
     gv_cu_function function;
     gv_cu_ptr flag = 0;
 
-    if (gv_device_function(gpus, w->gpu, "gv_gate", &function, err) || make_events(m, w, err) ||
-        call(m, cuda->host_pointer(&flag, m->gate, 0), err, "the gate is not mapped") ||
-        (gate.flag = flag, 0) ||
-        call(
-            m, cuda->launch(function, 1, 1, 1, 32, 1, 1, 0, stream, gate_params, NULL), err,
-            "the gate does not start") ||
+    if (gv_device_function(m->gpus, w->gpu, "gv_gate", &function, err) ||
+        call(m, cuda->host_pointer(&flag, m->gate, 0), err, "the gate is not mapped"))
+        return -1;
+    args.flag = flag;
+    return call(
+        m,
+        cuda->launch(
+            function, 1, 1, 1, 32, 1, 1, 0, m->gpus->device[w->gpu].stream[w->stream], params,
+            NULL),
+        err, "the gate does not start");
+}
+
+/* Queues the gate, and behind it the work between two events. */
+static int enqueue(struct gv_meter *m, const struct gv_work *w, struct gv_error *err)
+{
+    const struct gv_cuda *cuda = &m->gpus->cuda;
+    gv_cu_stream stream = m->gpus->device[w->gpu].stream[w->stream];
+    void *params[] = {(void *)&w->args};
+
+    if (enqueue_gate(m, w, err) || make_events(m, w, err) ||
         call(m, cuda->event_record(m->begin[w->gpu][w->stream], stream), err, "no event"))
         return -1;
     for (int r = 0; r < w->repeat; r++) {
+        bool kernel = w->kind == GV_WORK_KERNEL;
         gv_cu_result rc =
-            w->kind == GV_WORK_KERNEL
+            kernel
                 ? cuda->launch(w->function, w->grid, 1, 1, w->block, 1, 1, 0, stream, params, NULL)
                 : cuda->copy_async(w->to, w->from, w->copy_bytes, stream);
-        if (call(
-                m, rc, err, w->kind == GV_WORK_KERNEL ? "a kernel does not start" : "a copy fails"))
+        if (call(m, rc, err, kernel ? "a kernel does not start" : "a copy fails"))
             return -1;
     }
     return call(m, cuda->event_record(m->end[w->gpu][w->stream], stream), err, "no event");
@@ -134,19 +145,21 @@ static int wait_for(struct gv_meter *m, const struct gv_work *w, double until, s
 static int clear(struct gv_meter *m, const struct gv_work *works, int n, struct gv_error *err)
 {
     const struct gv_cuda *cuda = &m->gpus->cuda;
+    for (int i = 0; i < n; i++) {
+        const struct gv_work *w = &works[i];
+        const struct gv_device *d = &m->gpus->device[w->gpu];
+        if (w->clear_host)
+            memset(w->clear_host, 0, w->clear_host_bytes);
+        if (!w->clear)
+            continue;
+        cuda->ctx_set(d->ctx);
+        if (call(
+                m, cuda->set_words(w->clear, 0, w->clear_words, d->stream[w->stream]), err,
+                "counters cannot be cleared"))
+            return -1;
+    }
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < 2 && works[i].clear_words[k]; k++) {
-            const struct gv_device *d = &m->gpus->device[works[i].gpu];
-            cuda->ctx_set(d->ctx);
-            if (call(
-                    m,
-                    cuda->set_words(
-                        works[i].clear[k], 0, works[i].clear_words[k], d->stream[works[i].stream]),
-                    err, "counters"))
-                return -1;
-        }
-    for (int i = 0; i < n; i++)
-        if (works[i].clear_words[0] && wait_for(m, &works[i], now_s() + m->deadline_s, err))
+        if (works[i].clear && wait_for(m, &works[i], now_s() + m->deadline_s, err))
             return -1;
     return 0;
 }
@@ -198,7 +211,7 @@ static bool steady(const struct gv_meter *m, const struct gv_samples *s)
 static unsigned long long throttled(const struct gv_meter *m, const struct gv_work *works, int n)
 {
     unsigned long long reasons = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && !m->unwatched; i++)
         reasons |= gv_device_throttle(m->gpus, works[i].gpu);
     return reasons;
 }

@@ -107,8 +107,8 @@ run(struct check *c, double timeout_s, struct gv_pair_result *out, bool p2p, str
     memset((char *)c->host + 2 * PAGE + 8, 0xff, 8);
     if (half(c, 0, timeout_s, &works[0], err) || half(c, 1, timeout_s, &works[1], err))
         return -1;
-    works[1].clear[0] = c->flags;
-    works[1].clear_words[0] = BLOCKS * 32;
+    works[1].clear = p2p ? c->flags : 0;
+    works[1].clear_words = BLOCKS * 32;
     once.warmups = 0;
     once.min_samples = once.max_samples = 1;
     once.deadline_s = 10 * timeout_s;
@@ -136,6 +136,7 @@ control(struct check *c, double timeout_s, struct gv_pair_result *p2p, struct gv
     if (rc || (rc = cuda->host_pointer(&host.buffer, buffer, 0)))
         return fail(c, rc, err, "no host memory for the control");
     host.flags = host.buffer + host.n16 * 16;
+    memset((char *)buffer + host.n16 * 16, 0, PAGE);
     int failed = run(&host, timeout_s, &result, false, err);
     cuda->host_free(buffer);
     if (failed || result.outcome == GV_PAIR_OK)
@@ -234,8 +235,8 @@ int gv_pair_latency(
             .grid = 1,
             .block = 32,
             .repeat = 1,
-            .clear = {word[i]},
-            .clear_words = {PAGE / 4},
+            .clear = word[i],
+            .clear_words = PAGE / 4,
             .args.pingpong =
                 {.mine = word[i],
                  .theirs = word[!i],

@@ -81,8 +81,10 @@ static int measure(
     } else if (gv_geometry_find(
                    &cal->meter, gpu, kinds[kind], &args, moved, g, cal->options.trace, err))
         return -1;
-    if (gv_geometry_work(&cal->meter, gpu, 0, g, &args, moved, &work, err) ||
-        gv_meter_run(&cal->meter, &work, 1, &samples, err))
+    if (gv_geometry_work(&cal->meter, gpu, 0, g, &args, moved, &work, err))
+        return -1;
+    work.repeat = 4;
+    if (gv_meter_run(&cal->meter, &work, 1, &samples, err))
         return -1;
     *out = gv_meter_gbs(&samples, &work, 0);
     if (samples.throttle_reasons) {
@@ -106,7 +108,7 @@ static int driver_copy(
         .to = at[0],
         .from = at[1],
         .copy_bytes = bytes,
-        .repeat = 1,
+        .repeat = 4,
         .bytes = 2.0 * (double)bytes,
     };
     if (gv_meter_run(&cal->meter, &w, 1, &samples, err))

@@ -126,11 +126,11 @@ make_rank(struct gv_meter *m, struct gv_ring_setup *s, int i, unsigned blocks, s
 static void set_clears(struct gv_ring_setup *s, size_t fifo)
 {
     for (int i = 0; i < s->ring.n; i++) {
-        s->work[i].clear[0] = s->memory[i] + fifo;
-        s->work[i].clear_words[0] = CONTROL_BYTES / 4;
+        s->work[i].clear = s->memory[i] + fifo;
+        s->work[i].clear_words = CONTROL_BYTES / 4;
         if (s->ring.shm[i]) {
-            s->work[i].clear[1] = s->work[i].args.ring.next_arrived;
-            s->work[i].clear_words[1] = CONTROL_BYTES / 4;
+            s->work[i].clear_host = (char *)s->host[i] + fifo;
+            s->work[i].clear_host_bytes = CONTROL_BYTES;
         }
     }
 }
