@@ -27,8 +27,8 @@ static void help(FILE *out)
         "  gv100 explain --profile 4028 --gpus 0-5    a decision, on any machine\n"
         "  gv100 run -- python train.py               a job under the plugin\n"
         "  GV100_DISABLE=1 ...                        the plugin switched off\n"
-        "\nExit status: 0 done, 1 the answer is no (check, --exit-code), 2 usage,\n"
-        "3 something could not be read. Colour obeys NO_COLOR.\n",
+        "\nExit status: 0 done, 1 the answer is no (check, verify, --exit-code), 2 usage,\n"
+        "3 something could not be read or measured. Colour obeys NO_COLOR.\n",
         out);
 }
 

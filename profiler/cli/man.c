@@ -69,8 +69,9 @@ static void foot(FILE *out)
 {
     fputs(
         ".SH EXIT STATUS\n"
-        "0: done. 1: the answer is no (only \\fBcheck\\fR, or with \\fB\\-\\-exit\\-code\\fR).\n"
-        "2: the command line is wrong. 3: the machine, a profile or a file could not be read.\n"
+        "0: done. 1: the answer is no (only \\fBcheck\\fR and \\fBverify\\fR, or with\n"
+        "\\fB\\-\\-exit\\-code\\fR). 2: the command line is wrong. 3: the machine could not be\n"
+        "measured, or the machine, a profile or a file could not be read.\n"
         ".SH ENVIRONMENT\n"
         ".TP\n\\fBGV100_PROFILE\\fR\nA profile's path or the name of a shipped one.\n"
         ".TP\n\\fBGV100_PLUGIN\\fR\nThe plugin to use instead of the installed one.\n"

@@ -7,7 +7,6 @@ from gv_cli import BIN, SOURCE, check, environment, finish, gv100
 
 GROUPS = "0,5 0-5 0-6 0-7 0-8 0-9 0-10 0,1 7,9 0,10 0-4 5-9 0-4,10".split()
 CASES = {
-    "help": ["--help"],
     "explain-help": ["explain", "--help"],
     "explain-0-5": ["explain", "--profile", "4028", "--gpus", "0-5"],
     "explain-0-10": ["explain", "--profile", "4028", "--gpus", "0-10"],
