@@ -66,7 +66,7 @@ static void by_machine(struct gv_cpu_kind *kind)
 struct gv_cpu_kind gv_cpu_kind_of(const char *sysfs)
 {
     struct gv_cpu_kind kind = {0};
-    bool here = !strcmp(sysfs, "/sys");
+    bool here = !strcmp(sysfs, "/sys") || !strcmp(sysfs, "/sys/");
     if (here || !by_modalias(sysfs, &kind))
         by_machine(&kind);
     return kind;

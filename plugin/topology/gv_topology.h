@@ -17,7 +17,9 @@ struct gv_tree; /* owned by the caller, gv_tree_free */
  * devices and GPUs that NCCL fills by itself (link speed and width, vendor ids, gpu fields,
  * NVLinks) are left out. CPUs carry affinity, arch, vendor, familyid and modelid as NCCL would
  * write them: from CPUID where `sysfs` is "/sys", else from <sysfs>/devices/system/cpu/modalias
- * (CPUID where that is not there), since NCCL fails on a cpu that lacks them. NULL with `err`. */
+ * (CPUID where that is not there): ranks whose GPU hangs on another CPU do not fill them in, and
+ * NCCL fails without. The first CPU is one of no device: NICs that are no PCI devices go there
+ * instead of changing the order of the real ones. NULL with `err`. */
 struct gv_tree *gv_tree_from_sysfs(const char *sysfs, struct gv_error *err);
 
 /* A topology file of the user's or NCCL's virtual one. Whole or not at all: cut files, version

@@ -65,7 +65,7 @@ static int look_at(struct builder *b, const char *bus_id)
 {
     char class[16], vendor[16];
     device_file(b, bus_id, "class", class, sizeof(class));
-    bool display = !strncmp(class, "0x0300", 6) || !strncmp(class, "0x0302", 6);
+    bool display = !strncmp(class, "0x03", 4);
     if (display)
         device_file(b, bus_id, "vendor", vendor, sizeof(vendor));
     bool gpu = display && !strcmp(vendor, "0x10de"), nic = !strncmp(class, "0x02", 4);
@@ -109,7 +109,7 @@ static int scan(struct builder *b, struct gv_error *err)
     for (int i = 0; i < b->ndevices; i++)
         gpu |= b->device[i].gpu;
     if (!rc && !gpu)
-        return gv_error_at(err, path, 0, 0, "no NVIDIA GPU (class 0x0300 or 0x0302) is there");
+        return gv_error_at(err, path, 0, 0, "no NVIDIA GPU (vendor 0x10de, class 0x03) is there");
     if (!rc)
         qsort(b->device, (size_t)b->ndevices, sizeof(*b->device), by_bus_id);
     return rc;

@@ -36,7 +36,7 @@ static const struct argp_option known[] = {
     {"sysfs", 's', "DIR", 0, "the machine's sysfs (default: $GV100_SYSFS, else /sys)", 0},
     {"file", 'f', "FILE", 0, "start from this topology file instead", 0},
     {"lend", 'l', "A-B[:COUNT]", 0, "join two GPUs by a lent link", 0},
-    {"bridge", 'b', "GPUS", 0, "one bridge over the switches of these GPUs (A,B,...)", 0},
+    {"bridge", 'b', "GPUS", 0, "one bridge over the switches of these GPUs (0-5,7)", 0},
     {"separate", 'p', "A-B", 0, "move A to its CPU, without NVLinks to B", 0},
     {"nvlink", 'n', "A-B:COUNT", 0, "the machine's real NVLinks between two GPUs", 0},
     {"sm", 'm', "N", 0, "compute capability of the GPUs (default 70)", 0},
@@ -169,16 +169,32 @@ static int describe_gpus(struct machine *m, const struct options *o, struct gv_e
     return 0;
 }
 
+/* "0-5,7", or bus ids. */
+static int list_of(const struct machine *m, char *what, int *gpus, struct gv_error *err)
+{
+    int n = gv_gpulist_parse(what, gpus, NULL);
+    if (n > 0)
+        return n;
+    n = 0;
+    for (char *save, *word = strtok_r(what, ",", &save); word && n < GV_MAX_GPUS;
+         word = strtok_r(NULL, ",", &save)) {
+        gpus[n] = gpu_of(m, word, err);
+        if (gpus[n++] < 0)
+            return -1;
+    }
+    return n;
+}
+
 static int bridge(struct machine *m, const struct options *o, char *what, struct gv_error *err)
 {
     const char *bus_ids[GV_MAX_GPUS];
-    int n = 0;
-    for (char *save, *word = strtok_r(what, ",", &save); word && n < GV_MAX_GPUS;
-         word = strtok_r(NULL, ",", &save)) {
-        int gpu = gpu_of(m, word, err);
-        if (gpu < 0)
-            return -1;
-        bus_ids[n++] = m->bus_id[gpu];
+    int gpus[GV_MAX_GPUS], n = list_of(m, what, gpus, err);
+    if (n < 0)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        if (gpus[i] >= m->n)
+            return gv_error_set(err, "there is no GPU %d: this machine has %d", gpus[i], m->n);
+        bus_ids[i] = m->bus_id[gpus[i]];
     }
     return gv_tree_bridge(m->tree, bus_ids, n, o->sysfs, err);
 }
