@@ -167,11 +167,6 @@ const char *gv_comm_file(const struct gv_comm *comm)
     return comm->committed && d && d->file >= 0 ? d->answer : NULL;
 }
 
-const struct gv_table *gv_comm_table(const struct gv_comm *comm)
-{
-    return comm->committed && comm->decision ? comm->decision->table : NULL;
-}
-
 void gv_comm_report(const struct gv_comm *comm)
 {
     const struct gv_decision *d = comm->decision;

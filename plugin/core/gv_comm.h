@@ -13,6 +13,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "plugin/core/gv_decision.h"
@@ -81,8 +82,11 @@ void gv_comm_settle(struct gv_comm *comm);
 /* The file to hand over, or NULL for none. Valid until the communicator ends, and a while longer.
  */
 const char *gv_comm_file(const struct gv_comm *comm);
-/* The tuner's table, or NULL. */
-const struct gv_table *gv_comm_table(const struct gv_comm *comm);
+/* The tuner's table, or NULL. In the hot path, hence here. */
+static inline const struct gv_table *gv_comm_table(const struct gv_comm *comm)
+{
+    return comm->committed && comm->decision ? comm->decision->table : NULL;
+}
 
 /* Queues what was decided for NCCL's log. */
 void gv_comm_report(const struct gv_comm *comm);

@@ -10,21 +10,23 @@
 
 #include "plugin/policy/gv_policy.h"
 
-/* What to do for one size range. */
+/* What to do for the sizes from the end of the row before (exclusive) to max_bytes. Rows leave no
+ * gap: where nothing is advised a row says so. */
 struct gv_advice {
-    uint64_t min_bytes, max_bytes;
+    uint64_t max_bytes;
     int8_t algorithm, protocol; /* both -1: no choice of these */
     uint8_t channels;           /* 0: NCCL's own number */
 };
 
-/* Buckets a power of two is cut into, and buckets in all: sizes under 64 have one each. */
-#define GV_TABLE_STEPS 64
-#define GV_TABLE_BUCKETS (GV_TABLE_STEPS * 59)
+/* Buckets a power of two is cut into, and buckets in all: sizes under GV_TABLE_STEPS have one each.
+ * With 4096 rows over 23 powers of two at most two or three rows end in a bucket. */
+#define GV_TABLE_STEPS_LOG2 7
+#define GV_TABLE_STEPS (1u << GV_TABLE_STEPS_LOG2)
+#define GV_TABLE_BUCKETS (GV_TABLE_STEPS * (65 - GV_TABLE_STEPS_LOG2))
 
 struct gv_op_table {
-    const struct gv_advice
-        *rows; /* ordered by size, not overlapping; NULL where nothing is advised */
-    int nrows;
+    const struct gv_advice *rows;         /* ordered by size; the last one ends at UINT64_MAX */
+    int nrows;                            /* rows that advise something */
     uint16_t first[GV_TABLE_BUCKETS + 1]; /* first row that ends in bucket i or later */
 };
 
@@ -42,8 +44,8 @@ static inline unsigned gv_table_bucket(uint64_t bytes)
 {
     if (bytes < GV_TABLE_STEPS)
         return (unsigned)bytes;
-    unsigned top = 63u - (unsigned)__builtin_clzll(bytes);
-    return (top - 5) * GV_TABLE_STEPS + (unsigned)(bytes >> (top - 6) & (GV_TABLE_STEPS - 1));
+    unsigned shift = 63u - GV_TABLE_STEPS_LOG2 - (unsigned)__builtin_clzll(bytes);
+    return shift * GV_TABLE_STEPS + (unsigned)(bytes >> shift);
 }
 
 /* The row for this size, or NULL. */

@@ -7,24 +7,46 @@
  * available, never chosen. -1 would be chosen from 2.31 on. */
 #define VETO_COST 1e9f
 
-const struct gv_advice *gv_table_find(const struct gv_op_table *op, uint64_t bytes)
+/* For rows crowded into one bucket: where to go on from, at most eight rows before the one wanted.
+ */
+static __attribute__((noinline)) unsigned
+bisect(const struct gv_advice *rows, unsigned low, unsigned high, uint64_t bytes)
 {
-    unsigned bucket = gv_table_bucket(bytes);
-    unsigned low = op->first[bucket], high = op->first[bucket + 1];
-    /* The row wanted ends at or after `bytes`: in low..high. Usually there is one candidate or two.
-     */
     while (high - low > 8) {
         unsigned middle = low + (high - low) / 2;
-        if (op->rows[middle].max_bytes < bytes)
+        if (rows[middle].max_bytes < bytes)
             low = middle + 1;
         else
             high = middle;
     }
-    while (low < (unsigned)op->nrows && op->rows[low].max_bytes < bytes)
-        low++;
-    if (low < (unsigned)op->nrows && op->rows[low].min_bytes <= bytes)
-        return &op->rows[low];
-    return NULL;
+    return low;
+}
+
+/* The row that holds this size. Sizes come in no order that a processor could foresee, so the usual
+ * steps are taken without a branch: a wrong guess costs more than the whole look-up. */
+static inline const struct gv_advice *row_of(const struct gv_op_table *op, uint64_t bytes)
+{
+    const struct gv_advice *rows = op->rows;
+    unsigned bucket = gv_table_bucket(bytes);
+    unsigned at = op->first[bucket], end = op->first[bucket + 1];
+    if (__builtin_expect(end - at > 8, 0))
+        at = bisect(rows, at, end, bytes);
+    at += rows[at].max_bytes < bytes;
+    at += rows[at].max_bytes < bytes;
+    while (__builtin_expect(rows[at].max_bytes < bytes, 0))
+        at++;
+    return &rows[at];
+}
+
+static bool silent(const struct gv_advice *advice)
+{
+    return advice->algorithm < 0 && !advice->channels;
+}
+
+const struct gv_advice *gv_table_find(const struct gv_op_table *op, uint64_t bytes)
+{
+    const struct gv_advice *advice = row_of(op, bytes);
+    return silent(advice) ? NULL : advice;
 }
 
 static void veto_ll128(float *costs, int nalgo, int nproto)
@@ -38,27 +60,30 @@ static void veto_ll128(float *costs, int nalgo, int nproto)
     }
 }
 
+/* Without a branch on what the row says, for the same reason as above. A cell below zero stays. */
+static inline void
+follow(const struct gv_advice *advice, float *costs, int nalgo, int nproto, int *channels)
+{
+    float no_choice = 0;
+    if (advice->algorithm >= nalgo || advice->protocol >= nproto)
+        return;
+    float *chosen = &costs[advice->algorithm * nproto + advice->protocol];
+    float *cell = advice->algorithm < 0 ? &no_choice : chosen;
+    unsigned offered = *cell >= 0;
+    *cell = *cell < 0 ? *cell : 0;
+    unsigned advised = advice->channels * offered;
+    unsigned keep = (unsigned)!advised * ~0u;
+    *channels = (int)(advised | ((unsigned)*channels & keep));
+}
+
 void gv_table_apply(
     const struct gv_table *table, int func, size_t bytes, float *costs, int nalgo, int nproto,
     int *channels)
 {
     if (table->veto_ll128)
         veto_ll128(costs, nalgo, nproto);
-    if ((unsigned)func >= GV_OP_COUNT || !table->ops[func])
-        return;
-    const struct gv_advice *advice = gv_table_find(table->ops[func], bytes);
-    if (!advice)
-        return;
-    if (advice->algorithm >= 0) {
-        if (advice->algorithm >= nalgo || advice->protocol >= nproto)
-            return;
-        float *cell = &costs[advice->algorithm * nproto + advice->protocol];
-        if (*cell < 0)
-            return;
-        *cell = 0;
-    }
-    if (advice->channels)
-        *channels = advice->channels;
+    if ((unsigned)func < GV_OP_COUNT && table->ops[func])
+        follow(row_of(table->ops[func], bytes), costs, nalgo, nproto, channels);
 }
 
 static bool always_available(int func, const struct gv_advice *advice)
@@ -101,46 +126,62 @@ static bool usable(const struct gv_tuner_row *row, bool veto)
 
 static void index_rows(struct gv_op_table *op)
 {
-    int row = 0;
+    unsigned row = 0;
     for (unsigned bucket = 0; bucket <= GV_TABLE_BUCKETS; bucket++) {
-        while (row < op->nrows && gv_table_bucket(op->rows[row].max_bytes) < bucket)
+        while (op->rows[row].max_bytes != UINT64_MAX &&
+               gv_table_bucket(op->rows[row].max_bytes) < bucket)
             row++;
         op->first[bucket] = (uint16_t)row;
     }
 }
 
+static struct gv_advice silence(uint64_t max_bytes)
+{
+    return (struct gv_advice){.max_bytes = max_bytes, .algorithm = -1, .protocol = -1};
+}
+
+/* Fills op->rows[2 * n + 1] with the plan's usable rows of this operation, at most `n`, and the
+ * silence between them. */
+static void fill_rows(
+    struct gv_op_table *op, struct gv_advice *rows, const struct gv_plan *plan, enum gv_op which)
+{
+    struct gv_advice *at = rows;
+    uint64_t behind = 0; /* the smallest size that no row so far covers; 0 again: all are covered */
+    for (int i = 0; i < plan->nrows && op->nrows < GV_MAX_ROWS; i++) {
+        const struct gv_tuner_row *row = &plan->rows[i];
+        bool covered = op->nrows && (!behind || row->min_bytes < behind);
+        if (row->op != which || covered || !usable(row, plan->veto_ll128))
+            continue;
+        if (row->min_bytes > behind)
+            *at++ = silence(row->min_bytes - 1);
+        *at++ = (struct gv_advice){
+            .max_bytes = row->max_bytes,
+            .algorithm = (int8_t)row->algorithm,
+            .protocol = (int8_t)row->protocol,
+            .channels = (uint8_t)row->channels,
+        };
+        op->nrows++;
+        behind = row->max_bytes + 1;
+    }
+    if (!op->nrows || behind)
+        *at = silence(UINT64_MAX);
+    op->rows = rows;
+}
+
 static struct gv_op_table *op_new(const struct gv_plan *plan, enum gv_op op)
 {
-    int n = 0;
+    size_t n = 0;
     for (int i = 0; i < plan->nrows; i++)
         n += plan->rows[i].op == op;
     if (!n)
         return NULL;
     if (n > GV_MAX_ROWS)
         n = GV_MAX_ROWS;
-    struct gv_op_table *table = calloc(1, sizeof(*table) + (size_t)n * sizeof(struct gv_advice));
+    size_t bytes = (2 * n + 1) * sizeof(struct gv_advice);
+    struct gv_op_table *table = calloc(1, sizeof(*table) + bytes);
     if (!table)
         return NULL;
-    struct gv_advice *rows = (struct gv_advice *)(table + 1);
-    uint64_t behind = 0; /* the smallest size that no row so far covers */
-    for (int i = 0; i < plan->nrows && table->nrows < n; i++) {
-        const struct gv_tuner_row *row = &plan->rows[i];
-        if (row->op != op || !usable(row, plan->veto_ll128))
-            continue;
-        if (table->nrows && row->min_bytes < behind)
-            continue;
-        rows[table->nrows++] = (struct gv_advice){
-            .min_bytes = row->min_bytes,
-            .max_bytes = row->max_bytes,
-            .algorithm = (int8_t)row->algorithm,
-            .protocol = (int8_t)row->protocol,
-            .channels = (uint8_t)row->channels,
-        };
-        behind = row->max_bytes + 1;
-        if (!behind)
-            break;
-    }
-    table->rows = rows;
+    fill_rows(table, (struct gv_advice *)(table + 1), plan, op);
     index_rows(table);
     return table;
 }

@@ -180,7 +180,7 @@ static void index_agrees_with_linear_search(void **state)
             const struct gv_advice *got = gv_table_find(op, sizes[k]);
             assert_int_equal(got != NULL, expected != NULL);
             if (got)
-                assert_true(got->min_bytes == expected->min_bytes);
+                assert_true(got->max_bytes == expected->max_bytes);
         }
     }
     assert_null(gv_table_find(op, UINT64_MAX));
