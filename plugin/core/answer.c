@@ -135,18 +135,7 @@ static const char *p2p_level(const struct gv_state *state, const char *user)
 {
     if ((user && *user) || !state->usable)
         return user;
-    struct gv_policy_in in = {
-        .profile = state->profile,
-        .gpus =
-            state->profile->ngpus == GV_MAX_GPUS ? ~0ull : GV_GPU_BIT(state->profile->ngpus) - 1,
-        .one_node = true,
-        .verified = state->own_word ? NULL : state->verified,
-        .bad = state->own_word ? NULL : state->bad,
-    };
-    struct gv_plan plan;
-    gv_policy_decide(&in, &plan);
-    bool level_pxb = plan.level_pxb;
-    gv_plan_finish(&plan);
+    bool level_pxb = gv_policy_level_pxb(state->profile, 0, state->own_word ? NULL : state->bad);
     return level_pxb ? "PXB" : user;
 }
 

@@ -11,29 +11,38 @@
 #define COST_CHOICE (~(COST_NVLINK - 1)) /* all parts but PCI order */
 #define COST_NONE UINT64_MAX
 
-/* What the search knows: for every pair whether it may be lent a link, and how fast it is. */
+/* Orders of islands that are tried at most: it bounds the time of a decision. */
+#define MAX_ORDERS 500
+
+/* What the search knows: which pairs may be lent a link, and how fast they are. */
 struct search {
     const struct gv_facts *facts;
     gv_gpuset lendable[GV_MAX_GPUS];
     double gbs[GV_MAX_GPUS][GV_MAX_GPUS]; /* the slower direction; 0 where not measured */
-    double floor;                         /* slower pairs are not lent links */
+    gv_gpuset fast[GV_MAX_GPUS];          /* lendable, and not slower than the floor */
+    bool shm;                             /* crossings may be left on SHM */
     gv_gpuset block[GV_MAX_GPUS];
     int count;
 };
 
-/* How the entry (`at`, `lent`) of a block was reached: from `leave` of the block before, which was
- * itself entered at (`entry`, `entry_lent`). */
+/* How a block was entered: from `leave` of the block before, which was itself entered at `entry`.
+ * A block of one is entered and left at the same GPU, which may not always carry two lent links:
+ * there, and only there, it matters whether the way in was lent, and `slot` says so. */
 struct step {
     uint64_t cost;
-    int8_t leave, entry;
-    bool entry_lent;
+    int8_t leave, entry, slot;
     enum gv_crossing_kind kind;
 };
 
 struct walk {
-    struct step at[GV_MAX_GPUS][2]; /* [entry GPU][came over a lent link] */
+    struct step at[GV_MAX_GPUS][2]; /* [entry GPU][slot] */
     struct step close;              /* back to the start */
 };
+
+static bool alone(gv_gpuset block)
+{
+    return !(block & (block - 1));
+}
 
 /* PCI order: GPUs of the block behind `leave`, and before `entry`. */
 static uint64_t detour(gv_gpuset from, int leave, gv_gpuset to, int entry)
@@ -52,83 +61,104 @@ static uint64_t crossing_cost(const struct search *search, int a, int b, enum gv
     return COST_LENT + COST_NVLINK * (uint64_t)((nvlink[a] != 0) + (nvlink[b] != 0));
 }
 
-static bool may_cross(const struct search *search, int a, int b, enum gv_crossing_kind kind)
-{
-    if (kind == GV_CROSSING_LENT)
-        return gv_gpuset_has(search->lendable[a], b) && search->gbs[a][b] >= search->floor;
-    return gv_facts_joined(search->facts, a, b) == (kind == GV_CROSSING_JOINED);
-}
-
 static void keep_cheaper(struct step *best, struct step step)
 {
     if (step.cost < best->cost)
         *best = step;
 }
 
-/* The cheapest way to stand at `leave`, ready to cross. A block of one is entered and left at the
- * same GPU, so it matters there how it was entered. */
-static struct step
-best_at_exit(const struct walk *walk, gv_gpuset block, int leave, bool next_lent, bool two)
-{
-    struct step best = {.cost = COST_NONE};
-    bool alone = !(block & (block - 1));
-    for (gv_gpuset rest = block; rest; rest &= rest - 1) {
-        int entry = gv_gpuset_first(rest);
-        if (entry == leave && !alone)
-            continue;
-        for (int lent = 0; lent < 2; lent++)
-            if (walk->at[entry][lent].cost != COST_NONE && !(alone && lent && next_lent && !two))
-                keep_cheaper(
-                    &best, (struct step){
-                               .cost = walk->at[entry][lent].cost,
-                               .leave = (int8_t)leave,
-                               .entry = (int8_t)entry,
-                               .entry_lent = lent});
-    }
-    return best;
-}
-
-/* From one exit over every crossing into the next block; `out` receives the step per entry. */
-static void cross_from(
-    const struct search *search, struct walk *walk, int i, int leave, gv_gpuset entries,
-    bool closing)
+/* From one exit to all entries that this kind of crossing reaches. `step` is how the exit's block
+ * was entered. */
+static void
+cross(const struct search *search, struct walk *walk, int i, struct step step, gv_gpuset entries)
 {
     gv_gpuset from = search->block[i], to = search->block[(i + 1) % search->count];
-    bool two = gv_lend_two(search->facts, leave);
-    for (int kind = GV_CROSSING_JOINED; kind <= GV_CROSSING_SHM; kind++) {
-        bool lent = kind == GV_CROSSING_LENT;
-        struct step step = best_at_exit(walk, from, leave, lent, two);
-        if (step.cost == COST_NONE)
-            continue;
-        uint64_t cost = step.cost;
-        step.kind = (enum gv_crossing_kind)kind;
-        for (gv_gpuset rest = entries; rest; rest &= rest - 1) {
-            int entry = gv_gpuset_first(rest);
-            if (!may_cross(search, leave, entry, step.kind))
-                continue;
-            step.cost = cost + crossing_cost(search, leave, entry, step.kind) +
-                        detour(from, leave, to, entry);
-            keep_cheaper(closing ? &walk->close : &walk->at[entry][lent], step);
-        }
+    bool closing = i == search->count - 1;
+    int slot = step.kind == GV_CROSSING_LENT && alone(to);
+    uint64_t cost = step.cost;
+    for (; entries; entries &= entries - 1) {
+        int entry = gv_gpuset_first(entries);
+        step.cost = cost + crossing_cost(search, step.leave, entry, step.kind) +
+                    detour(from, step.leave, to, entry);
+        keep_cheaper(closing ? &walk->close : &walk->at[entry][slot], step);
     }
 }
 
-/* One ring that starts at (`start`, `start_lent`). The way back must come over a lent link exactly
- * if the start said so. */
-static void walk_ring(const struct search *search, int start, bool start_lent, struct walk *walk)
+/* All crossings from one exit. `entries`: where the next block may be entered. */
+static void cross_from(
+    const struct search *search, struct walk *walk, int i, struct step step, gv_gpuset entries,
+    bool may_lend)
 {
-    for (int gpu = 0; gpu < GV_MAX_GPUS; gpu++)
-        walk->at[gpu][0].cost = walk->at[gpu][1].cost = COST_NONE;
+    gv_gpuset joined = search->facts->joined[step.leave];
+    step.kind = GV_CROSSING_JOINED;
+    cross(search, walk, i, step, entries & joined);
+    step.kind = GV_CROSSING_LENT;
+    if (may_lend)
+        cross(search, walk, i, step, entries & search->fast[step.leave]);
+    step.kind = GV_CROSSING_SHM;
+    if (search->shm)
+        cross(search, walk, i, step, entries & ~joined);
+}
+
+static void
+leave_block_of_one(const struct search *search, struct walk *walk, int i, gv_gpuset entries)
+{
+    int gpu = gv_gpuset_first(search->block[i]);
+    bool two = gv_lend_two(search->facts, gpu);
+    for (int slot = 0; slot < 2; slot++) {
+        struct step step = {
+            .cost = walk->at[gpu][slot].cost,
+            .leave = (int8_t)gpu,
+            .entry = (int8_t)gpu,
+            .slot = (int8_t)slot};
+        if (step.cost != COST_NONE)
+            cross_from(search, walk, i, step, entries, !slot || two);
+    }
+}
+
+/* The block is left anywhere but where it was entered, so the two cheapest entries are all that
+ * matters. */
+static void leave_block(const struct search *search, struct walk *walk, int i, gv_gpuset entries)
+{
+    struct step best = {.cost = COST_NONE}, second = {.cost = COST_NONE};
+    for (gv_gpuset rest = search->block[i]; rest; rest &= rest - 1) {
+        int entry = gv_gpuset_first(rest);
+        struct step now = {.cost = walk->at[entry][0].cost, .entry = (int8_t)entry};
+        if (now.cost < best.cost) {
+            second = best;
+            best = now;
+        } else {
+            keep_cheaper(&second, now);
+        }
+    }
+    for (gv_gpuset rest = search->block[i]; rest; rest &= rest - 1) {
+        int leave = gv_gpuset_first(rest);
+        struct step step = best.entry == leave ? second : best;
+        step.leave = (int8_t)leave;
+        if (step.cost != COST_NONE)
+            cross_from(search, walk, i, step, entries, true);
+    }
+}
+
+/* One ring that starts at (`start`, `slot`). A start that was entered over a lent link must be
+ * reached over one, and the other way round. */
+static void walk_ring(const struct search *search, int start, int slot, struct walk *walk)
+{
+    for (int i = 0; i < search->count; i++)
+        for (gv_gpuset rest = search->block[i]; rest; rest &= rest - 1) {
+            int gpu = gv_gpuset_first(rest);
+            walk->at[gpu][0].cost = walk->at[gpu][1].cost = COST_NONE;
+        }
     walk->close.cost = COST_NONE;
-    walk->at[start][start_lent].cost = 0;
+    walk->at[start][slot].cost = 0;
     for (int i = 0; i < search->count; i++) {
         bool closing = i == search->count - 1;
         gv_gpuset entries = closing ? GV_GPU_BIT(start) : search->block[i + 1];
-        for (gv_gpuset rest = search->block[i]; rest; rest &= rest - 1)
-            cross_from(search, walk, i, gv_gpuset_first(rest), entries, closing);
+        if (alone(search->block[i]))
+            leave_block_of_one(search, walk, i, entries);
+        else
+            leave_block(search, walk, i, entries);
     }
-    if (walk->close.cost != COST_NONE && (walk->close.kind == GV_CROSSING_LENT) != start_lent)
-        walk->close.cost = COST_NONE;
 }
 
 /* Writes the ring of a finished walk, from its last block back to the first. */
@@ -147,8 +177,15 @@ trace(const struct search *search, const struct walk *walk, int start, struct gv
         route->lent += step.kind == GV_CROSSING_LENT;
         route->missing += step.kind == GV_CROSSING_SHM;
         to = step.entry;
-        step = walk->at[step.entry][step.entry_lent];
+        step = walk->at[step.entry][step.slot];
     }
+}
+
+static uint64_t ring_from(const struct search *search, int start, struct walk *walk, int slot)
+{
+    walk_ring(search, start, slot, walk);
+    bool told = !alone(search->block[0]) || (walk->close.kind == GV_CROSSING_LENT) == slot;
+    return told ? walk->close.cost : COST_NONE;
 }
 
 /* The cheapest ring for the order in which search->block stands. `route` may be NULL. */
@@ -157,12 +194,12 @@ static uint64_t best_ring(const struct search *search, struct gv_route *route)
     uint64_t best = COST_NONE;
     struct walk walk;
     for (gv_gpuset rest = search->block[0]; rest; rest &= rest - 1)
-        for (int lent = 0; lent < 2; lent++) {
+        for (int slot = 0; slot <= alone(search->block[0]); slot++) {
             int start = gv_gpuset_first(rest);
-            walk_ring(search, start, lent, &walk);
-            if (walk.close.cost >= best)
+            uint64_t cost = ring_from(search, start, &walk, slot);
+            if (cost >= best)
                 continue;
-            best = walk.close.cost;
+            best = cost;
             if (route)
                 trace(search, &walk, start, route);
         }
@@ -196,16 +233,55 @@ static void turn(struct search *search, int i, int j)
     }
 }
 
+static gv_gpuset joined_to(const struct gv_facts *facts, int gpu, gv_gpuset others)
+{
+    gv_gpuset joined = 0;
+    for (; others; others &= others - 1)
+        if (gv_facts_joined(facts, gpu, gv_gpuset_first(others)))
+            joined |= others & ~(others - 1);
+    return joined;
+}
+
+/* What no order can undercut. Where no pair of two blocks is joined, each of the `count` crossings
+ * is lent a link, or, where none can be had, on SHM. */
+static uint64_t least_choice(const struct search *search)
+{
+    gv_gpuset all = 0, lendable = 0, joined = 0;
+    for (int i = 0; i < search->count; i++)
+        all |= search->block[i];
+    for (int i = 0; i < search->count; i++)
+        for (gv_gpuset rest = search->block[i]; rest; rest &= rest - 1) {
+            int gpu = gv_gpuset_first(rest);
+            lendable |= search->lendable[gpu] & all & ~search->block[i];
+            joined |= joined_to(search->facts, gpu, all & ~search->block[i]);
+        }
+    if (joined)
+        return 0;
+    return (uint64_t)search->count * (lendable ? COST_LENT : COST_MISSING);
+}
+
+/* Whether another order of the blocks could do better than this cost: one that leaves crossings on
+ * SHM, or lends links though some blocks are joined by NVLink. */
+static bool order_matters(const struct search *search, uint64_t cost)
+{
+    bool joined = false;
+    for (int i = 0; i < search->count; i++)
+        for (gv_gpuset rest = search->block[i]; rest; rest &= rest - 1)
+            joined |= (search->facts->joined[gv_gpuset_first(rest)] & ~search->block[i]) != 0;
+    return search->count > 3 && (cost >= COST_MISSING || (joined && cost >= COST_LENT));
+}
+
 /* PCI order is kept unless another order leaves fewer crossings on SHM or needs fewer lent links.
- * Turning one stretch at a time reaches every order of up to four blocks, and good ones of more. */
+ * Turning one stretch at a time reaches every order of four blocks, and good ones of more. */
 static void choose_order(struct search *search)
 {
     uint64_t best = best_ring(search, NULL) & COST_CHOICE;
-    bool better = true;
-    for (int round = 0; better && best && round < GV_MAX_GPUS; round++) {
+    bool better = order_matters(search, best);
+    int left = MAX_ORDERS;
+    while (better) {
         better = false;
         for (int i = 1; i < search->count - 1; i++)
-            for (int j = i + 1; j < search->count; j++) {
+            for (int j = i + 1; j < search->count && left-- > 0; j++) {
                 turn(search, i, j);
                 uint64_t cost = best_ring(search, NULL) & COST_CHOICE;
                 better |= cost < best;
@@ -223,6 +299,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Each speed once. */
 static int lendable_speeds(const struct search *search, double *out)
 {
     int n = 0;
@@ -231,7 +308,21 @@ static int lendable_speeds(const struct search *search, double *out)
             if (gv_gpuset_first(rest) > a)
                 out[n++] = search->gbs[a][gv_gpuset_first(rest)];
     qsort(out, (size_t)n, sizeof(*out), ascending);
-    return n;
+    int distinct = 0;
+    for (int i = 0; i < n; i++)
+        if (!i || out[i] != out[distinct - 1])
+            out[distinct++] = out[i];
+    return distinct;
+}
+
+static void set_floor(struct search *search, double floor)
+{
+    for (int a = 0; a < GV_MAX_GPUS; a++) {
+        search->fast[a] = 0;
+        for (gv_gpuset rest = search->lendable[a]; rest; rest &= rest - 1)
+            if (search->gbs[a][gv_gpuset_first(rest)] >= floor)
+                search->fast[a] |= rest & ~(rest - 1);
+    }
 }
 
 /* Raises the floor to the speed of the slowest pair in the best ring, less what is no difference
@@ -241,15 +332,26 @@ static void choose_floor(struct search *search)
     double speeds[GV_MAX_GPUS * (GV_MAX_GPUS - 1) / 2];
     uint64_t choice = best_ring(search, NULL) & COST_CHOICE;
     int low = 0, high = lendable_speeds(search, speeds) - 1;
+    if (high < 0 || speeds[low] == speeds[high])
+        return;
     while (low < high) {
         int middle = (low + high + 1) / 2;
-        search->floor = speeds[middle];
+        set_floor(search, speeds[middle]);
         if ((best_ring(search, NULL) & COST_CHOICE) == choice)
             low = middle;
         else
             high = middle - 1;
     }
-    search->floor = high < 0 ? 0 : speeds[low] / (1 + search->facts->min_gain);
+    set_floor(search, speeds[low] / (1 + search->facts->min_gain));
+}
+
+/* SHM crossings are looked at only where the ring cannot be closed without. */
+static void choose(struct search *search)
+{
+    set_floor(search, 0);
+    search->shm = best_ring(search, NULL) == COST_NONE;
+    choose_order(search);
+    choose_floor(search);
 }
 
 void gv_route_find(
@@ -259,8 +361,7 @@ void gv_route_find(
     struct search search;
     fill_search(&search, facts, blocks, lendable);
     if (blocks->count > 1) {
-        choose_order(&search);
-        choose_floor(&search);
+        choose(&search);
         best_ring(&search, route);
         return;
     }
