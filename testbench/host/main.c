@@ -37,12 +37,12 @@ static int start(
     _exit(2);
 }
 
-static void describe_end(int status, char *out, size_t size)
+static void describe_end(const struct process *p, int status, char *out, size_t size)
 {
     out[0] = 0;
     if (WIFSIGNALED(status))
         snprintf(out, size, "the process was killed by signal %d", WTERMSIG(status));
-    else if (WEXITSTATUS(status) > 1)
+    else if (WEXITSTATUS(status) > 1 || access(p->out, R_OK))
         snprintf(out, size, "the process ended with status %d", WEXITSTATUS(status));
 }
 
@@ -68,7 +68,7 @@ static int run(const struct gvh_job *job, char **argv)
         pid_t pid = wait(&status);
         for (int i = 0; i < n; i++)
             if (procs[i].pid == pid)
-                describe_end(status, lost[procs[i].first], sizeof(lost[0]));
+                describe_end(&procs[i], status, lost[procs[i].first], sizeof(lost[0]));
     }
     return gvh_merge(job, files, n, lost);
 }

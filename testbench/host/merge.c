@@ -244,5 +244,5 @@ int gvh_merge(const struct gvh_job *job, const char *const *files, int nfiles, c
     }
     for (int i = 0; i < nfiles; i++)
         json_decref(roots[i]);
-    return status;
+    return fflush(stdout) ? 2 : status;
 }

@@ -321,12 +321,18 @@ static bool is_cut(int key)
     return key == O_SPLIT || key == O_SHRINK || key == O_LATE || key == O_DIE || key == O_ABORT;
 }
 
+static bool parse_any(int key, char *arg, struct argp_state *state)
+{
+    char *copy = is_cut(key) ? strdup(arg) : NULL;
+    bool known = parse_job(key, copy ? copy : arg, state) || parse_place(key, arg, state);
+    free(copy);
+    return known;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct gvh_job *job = state->input;
-    if (is_cut(key))
-        arg = strdup(arg);
-    if (parse_job(key, arg, state) || parse_place(key, arg, state))
+    if (parse_any(key, arg, state))
         return 0;
     switch (key) {
     case O_JSON:

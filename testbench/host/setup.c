@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,6 +201,16 @@ static int setup_overrides(const struct gvh_job *job, struct gv_error *err)
     return 0;
 }
 
+/* A sanitizer's runtime wants to be the first library of a process. */
+static int find_sanitizer(struct dl_phdr_info *info, size_t size, void *out)
+{
+    (void)size;
+    bool found = strstr(info->dlpi_name, "/libasan.so") || strstr(info->dlpi_name, "/libtsan.so");
+    if (found)
+        snprintf(out, PATH_MAX, "%s:", info->dlpi_name);
+    return found;
+}
+
 static int setup_plugin(const struct gvh_job *job, const char *program, struct gv_error *err)
 {
     char path[PATH_MAX];
@@ -215,10 +226,13 @@ static int setup_plugin(const struct gvh_job *job, const char *program, struct g
         return gv_error_set(err, "%s: %m; name the plugin with --plugin, or --no-plugin", path);
     if (given == GVH_GIVEN_AUTO)
         given = job->release.version >= 22807 ? GVH_GIVEN_ENV : GVH_GIVEN_PRELOAD;
-    set(given == GVH_GIVEN_ENV       ? "NCCL_ENV_PLUGIN"
-        : given == GVH_GIVEN_PRELOAD ? "LD_PRELOAD"
-                                     : "NCCL_TUNER_PLUGIN",
-        "%s", real);
+    char first[PATH_MAX] = "";
+    if (given == GVH_GIVEN_PRELOAD) {
+        dl_iterate_phdr(find_sanitizer, first);
+        set("LD_PRELOAD", "%s%s", first, real);
+    } else {
+        set(given == GVH_GIVEN_ENV ? "NCCL_ENV_PLUGIN" : "NCCL_TUNER_PLUGIN", "%s", real);
+    }
     free(real);
     return 0;
 }
