@@ -233,42 +233,19 @@ static void turn(struct search *search, int i, int j)
     }
 }
 
-static gv_gpuset joined_to(const struct gv_facts *facts, int gpu, gv_gpuset others)
+/* What no order can undercut: where no pair of two blocks is joined, each crossing is lent a link,
+ * or, where none can be had, on SHM. */
+static uint64_t least_cost(const struct search *search)
 {
-    gv_gpuset joined = 0;
-    for (; others; others &= others - 1)
-        if (gv_facts_joined(facts, gpu, gv_gpuset_first(others)))
-            joined |= others & ~(others - 1);
-    return joined;
-}
-
-/* What no order can undercut. Where no pair of two blocks is joined, each of the `count` crossings
- * is lent a link, or, where none can be had, on SHM. */
-static uint64_t least_choice(const struct search *search)
-{
-    gv_gpuset all = 0, lendable = 0, joined = 0;
-    for (int i = 0; i < search->count; i++)
-        all |= search->block[i];
+    gv_gpuset joined = 0, fast = 0;
     for (int i = 0; i < search->count; i++)
         for (gv_gpuset rest = search->block[i]; rest; rest &= rest - 1) {
-            int gpu = gv_gpuset_first(rest);
-            lendable |= search->lendable[gpu] & all & ~search->block[i];
-            joined |= joined_to(search->facts, gpu, all & ~search->block[i]);
+            joined |= search->facts->joined[gv_gpuset_first(rest)] & ~search->block[i];
+            fast |= search->fast[gv_gpuset_first(rest)];
         }
     if (joined)
         return 0;
-    return (uint64_t)search->count * (lendable ? COST_LENT : COST_MISSING);
-}
-
-/* Whether another order of the blocks could do better than this cost: one that leaves crossings on
- * SHM, or lends links though some blocks are joined by NVLink. */
-static bool order_matters(const struct search *search, uint64_t cost)
-{
-    bool joined = false;
-    for (int i = 0; i < search->count; i++)
-        for (gv_gpuset rest = search->block[i]; rest; rest &= rest - 1)
-            joined |= (search->facts->joined[gv_gpuset_first(rest)] & ~search->block[i]) != 0;
-    return search->count > 3 && (cost >= COST_MISSING || (joined && cost >= COST_LENT));
+    return (uint64_t)search->count * (fast ? COST_LENT : COST_MISSING);
 }
 
 /* PCI order is kept unless another order leaves fewer crossings on SHM or needs fewer lent links.
@@ -276,7 +253,8 @@ static bool order_matters(const struct search *search, uint64_t cost)
 static void choose_order(struct search *search)
 {
     uint64_t best = best_ring(search, NULL) & COST_CHOICE;
-    bool better = order_matters(search, best);
+    uint64_t crossings = best & ~(COST_LENT - 1); /* without GPUs' own NVLinks */
+    bool better = search->count > 3 && crossings > least_cost(search);
     int left = MAX_ORDERS;
     while (better) {
         better = false;

@@ -112,6 +112,19 @@ static bool default_level_is_sys(const struct gv_policy_in *in)
     return !strcmp(vendor, "amd") && gv_gpuset_count(in->gpus) <= 2;
 }
 
+/* Two NVLinks in a row (NCCL: NVB) are P2P through the GPU between, if it takes part. */
+static void fill_joined(struct gv_facts *facts)
+{
+    gv_gpuset gpus = facts->in->gpus;
+    for (gv_gpuset rest = gpus; rest; rest &= rest - 1) {
+        int a = gv_gpuset_first(rest);
+        facts->joined[a] = facts->level_sys ? gpus : facts->peers[a] & gpus;
+        for (gv_gpuset between = facts->nvlink[a] & gpus; between; between &= between - 1)
+            facts->joined[a] |= facts->nvlink[gv_gpuset_first(between)] & gpus;
+        facts->joined[a] &= ~(facts->refused[a] | GV_GPU_BIT(a));
+    }
+}
+
 /* -1, 0, 1 as the group comes before, at, after the key. */
 static int
 against(const struct gv_profile_group *group, gv_gpuset gpus, enum gv_op op, uint64_t bytes)
@@ -174,6 +187,7 @@ static void init_pairs(struct gv_facts *facts, const struct gv_policy_in *in)
     fill_paths(facts);
     fill_islands(facts);
     fill_pairs(facts);
+    fill_joined(facts);
     for (int a = 0; a < in->profile->ngpus; a++)
         facts->chains |= gv_gpuset_count(facts->nvlink[a]) > 1;
 }
@@ -189,15 +203,6 @@ void gv_facts_finish(struct gv_facts *facts)
     free(facts->group);
     facts->group = NULL;
     facts->ngroups = 0;
-}
-
-bool gv_facts_joined(const struct gv_facts *facts, int a, int b)
-{
-    if (a == b || gv_gpuset_has(facts->refused[a], b))
-        return false;
-    /* Two NVLinks in a row (NCCL: NVB) are P2P through the GPU between, if it takes part. */
-    bool indirect = facts->nvlink[a] & facts->nvlink[b] & facts->in->gpus;
-    return facts->level_sys || indirect || gv_gpuset_has(facts->peers[a], b);
 }
 
 gv_gpuset gv_facts_islands(const struct gv_facts *facts, gv_gpuset gpus)

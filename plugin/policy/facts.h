@@ -15,11 +15,12 @@ struct gv_facts {
     gv_gpuset nvlink[GV_MAX_GPUS]; /* peers by real NVLinks */
     gv_gpuset near[GV_MAX_GPUS];   /* PXB or nearer, whatever the driver says of P2P */
     gv_gpuset refused[GV_MAX_GPUS];
-    gv_gpuset bad[GV_MAX_GPUS];   /* corrupt, hung, one-way: by the profile or by this host */
-    gv_gpuset sound[GV_MAX_GPUS]; /* verified both ways, nothing bad known: may be turned on */
-    gv_gpuset peers[GV_MAX_GPUS]; /* on the whole machine, what NCCL joins by itself up to PXB */
-    bool level_sys;               /* NCCL's default level for this communicator is SYS, not PXB */
-    bool chains;                  /* gv_profile_nvlink_chains */
+    gv_gpuset bad[GV_MAX_GPUS];    /* corrupt, hung, one-way: by the profile or by this host */
+    gv_gpuset sound[GV_MAX_GPUS];  /* verified both ways, nothing bad known: may be turned on */
+    gv_gpuset peers[GV_MAX_GPUS];  /* on the whole machine, what NCCL joins by itself up to PXB */
+    gv_gpuset joined[GV_MAX_GPUS]; /* inside the communicator, what NCCL joins by itself */
+    bool level_sys;                /* NCCL's default level for this communicator is SYS, not PXB */
+    bool chains;                   /* gv_profile_nvlink_chains */
     double min_gain, max_loss;
     unsigned operations; /* 0: any */
     /* The profile's groups by GPUs, operation, size, load: what is asked for is found by search. */
@@ -36,7 +37,10 @@ void gv_facts_finish(struct gv_facts *facts);
 int gv_facts_group(const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, uint64_t bytes);
 
 /* True where NCCL uses P2P for the pair by its own choice, in this communicator. */
-bool gv_facts_joined(const struct gv_facts *facts, int a, int b);
+static inline bool gv_facts_joined(const struct gv_facts *facts, int a, int b)
+{
+    return gv_gpuset_has(facts->joined[a], b);
+}
 
 /* A set of islands: bit i where the lowest GPU of an island of `gpus` is i. */
 gv_gpuset gv_facts_islands(const struct gv_facts *facts, gv_gpuset gpus);

@@ -223,7 +223,7 @@ static void separations(void **state)
          "1-0 is corrupt"},
         {{{0, 1, GV_P2P_CORRUPT}, {2, 3, GV_P2P_CORRUPT}},
          "0-3",
-         SHM,
+         MIXED,
          "separate 1-0 separate 3-2",
          NULL,
          "is corrupt"},
