@@ -9,9 +9,19 @@ find_path(GV_EXPAT_INCLUDE expat.h REQUIRED)
 add_library(gv_yaml STATIC IMPORTED)
 set_target_properties(gv_yaml PROPERTIES IMPORTED_LOCATION ${GV_YAML_ARCHIVE}
   INTERFACE_INCLUDE_DIRECTORIES ${GV_YAML_INCLUDE})
+# Debian 13 compiles libexpat.a for programs, not for libraries: it reaches libc's stderr (for its
+# debugging output alone) in a way that a shared object cannot. In a copy that one symbol is ours.
+set(GV_EXPAT_COPY ${CMAKE_BINARY_DIR}/cmake/libexpat.a)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cmake)
+execute_process(COMMAND ${CMAKE_OBJCOPY} --redefine-sym stderr=gv_expat_stream
+  ${GV_EXPAT_ARCHIVE} ${GV_EXPAT_COPY} RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "objcopy could not copy ${GV_EXPAT_ARCHIVE}; is binutils installed?")
+endif()
+add_library(gv_expat_stream STATIC cmake/expat_stream.c)
 add_library(gv_expat STATIC IMPORTED)
-set_target_properties(gv_expat PROPERTIES IMPORTED_LOCATION ${GV_EXPAT_ARCHIVE}
-  INTERFACE_INCLUDE_DIRECTORIES ${GV_EXPAT_INCLUDE})
+set_target_properties(gv_expat PROPERTIES IMPORTED_LOCATION ${GV_EXPAT_COPY}
+  INTERFACE_INCLUDE_DIRECTORIES ${GV_EXPAT_INCLUDE} INTERFACE_LINK_LIBRARIES gv_expat_stream)
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
