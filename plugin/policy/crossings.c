@@ -149,7 +149,7 @@ static void walk_ring(const struct search *search, int start, int slot, struct w
             int gpu = gv_gpuset_first(rest);
             walk->at[gpu][0].cost = walk->at[gpu][1].cost = COST_NONE;
         }
-    walk->close.cost = COST_NONE;
+    walk->close = (struct step){.cost = COST_NONE};
     walk->at[start][slot].cost = 0;
     for (int i = 0; i < search->count; i++) {
         bool closing = i == search->count - 1;
