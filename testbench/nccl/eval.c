@@ -153,8 +153,8 @@ int gv_nccl_alltoall(const struct gv_nccl_eval_out *eval, char *error, size_t si
             continue;
         snprintf(
             error, size,
-            "failed to peer with device %d(=%d): 711 peer mapping resources exhausted (%d peers, "
-            "CUDA allows %d)",
+            "failed to peer with device %d (rank %d): 711 peer mapping resources exhausted (%d "
+            "peers, CUDA allows %d)",
             eval->devices[a], a, eval->peers[a], GV_NCCL_MAX_PEERS);
         return GV_NCCL_CUDA_ERROR;
     }
@@ -288,8 +288,12 @@ int gv_nccl_evaluate(const struct gv_nccl_eval_in *in, struct gv_nccl_eval_out *
         out->result = gv_nt_system_build(tree, in->release, &sys, &err);
     if (!out->result)
         out->result = evaluate_system(in, sys, out);
-    if (out->result)
+    if (out->result) {
+        int result = out->result;
+        memset(out, 0, sizeof(*out));
+        out->result = result;
         snprintf(out->error, sizeof(out->error), "%s", err.text);
+    }
     gv_nt_system_free(sys);
     gv_nt_xml_free(tree);
     return out->result;

@@ -8,6 +8,8 @@
 struct prepare {
     const struct gv_nccl_eval_in *in;
     struct gv_nt_elem *tree, *machine; /* machine may be NULL */
+    bool detected;                     /* there was no file: the tree is the machine's */
+    const char *cpu_lacks;             /* what the file's first cpu leaves out and NCCL needs */
     struct gv_nt_error *err;
 };
 
@@ -119,6 +121,12 @@ static void fill_nvlinks(struct prepare *p, struct gv_nt_elem *gpu, const struct
     }
 }
 
+/* NCCL marks the element as kept and adds the rank, into an array of 17. */
+static bool overflows(const struct gv_nt_elem *gpu)
+{
+    return gpu->nattrs + 1 + !gv_nt_xml_get(gpu, "rank") > GV_NT_MAX_ATTRS + 1;
+}
+
 static int fill_gpu(struct prepare *p, struct gv_nt_elem *gpu, int rank)
 {
     char text[16];
@@ -136,6 +144,9 @@ static int fill_gpu(struct prepare *p, struct gv_nt_elem *gpu, int rank)
         return fail_dev(
             p, GV_NCCL_UNKNOWN, "GPU %d: sm left out, NCCL would ask NVML", p->in->gpus[rank]);
     set_default(gpu, "gdr", "0");
+    if (overflows(gpu))
+        return fail_dev(
+            p, GV_NCCL_CRASH, "GPU %d: no room for the attributes NCCL adds", p->in->gpus[rank]);
     snprintf(text, sizeof(text), "%d", rank);
     gv_nt_xml_set(gpu, "rank", text);
     fill_nvlinks(p, gpu, real);
@@ -237,6 +248,45 @@ static int keep_nets(struct prepare *p, struct gv_nt_elem *elem, bool *any)
     return 0;
 }
 
+/* Attribute that NCCL cannot do without and that this cpu leaves out, or NULL. */
+static const char *missing_of_cpu(const struct gv_nt_elem *cpu)
+{
+    const char *arch = gv_nt_xml_get(cpu, "arch"), *vendor = gv_nt_xml_get(cpu, "vendor");
+    if (!arch)
+        return "arch";
+    if (strcmp(arch, "x86_64"))
+        return NULL;
+    if (!vendor)
+        return "vendor";
+    if (strcmp(vendor, "GenuineIntel"))
+        return NULL;
+    return gv_nt_xml_get(cpu, "familyid") ? NULL : "familyid";
+}
+
+static bool is_under(const struct gv_nt_elem *elem, const struct gv_nt_elem *above)
+{
+    while (elem && elem != above)
+        elem = elem->parent;
+    return elem;
+}
+
+/* A rank fills in only what lies above its own GPU (before 2.22: above any GPU). With the network
+ * on a cpu that is not, that rank's copy of it stays as the file has it. */
+static int check_bare_cpu(struct prepare *p, const struct gv_nt_elem *cpu)
+{
+    int under = 0;
+    for (int r = 0; r < p->in->ngpus; r++)
+        under += is_under(locate_gpu(p, p->in->gpus[r]), cpu);
+    bool bare = p->in->release < 22200 ? !under : under < p->in->ngpus;
+    if (!bare || !p->cpu_lacks)
+        return 0;
+    snprintf(
+        p->err->text, sizeof(p->err->text),
+        "attribute %s of the first cpu not found: a rank whose GPU is elsewhere does not fill it",
+        p->cpu_lacks);
+    return GV_NCCL_INTERNAL_ERROR;
+}
+
 /* Every rank keeps the branches to the network devices; one that is no PCI device hangs on the
  * first cpu. */
 static int keep_network(struct prepare *p)
@@ -244,7 +294,10 @@ static int keep_network(struct prepare *p)
     bool any = false;
     int rc = keep_nets(p, p->tree, &any);
     struct gv_nt_elem *cpu = gv_nt_xml_find(p->tree, "cpu", NULL, NULL);
-    return rc || any || !cpu ? rc : keep_branch(p, cpu, 0);
+    if (rc || any || !cpu || p->detected)
+        return rc;
+    rc = check_bare_cpu(p, cpu);
+    return rc ? rc : keep_branch(p, cpu, 0);
 }
 
 static void clear_marks(struct gv_nt_elem *elem)
@@ -302,6 +355,7 @@ static int load(struct prepare *p)
         snprintf(p->err->text, sizeof(p->err->text), "no topology file: NCCL looks into /sys");
         return GV_NCCL_AUTODETECT;
     }
+    p->detected = true;
     p->tree = gv_nt_xml_clone(p->machine);
     return 0;
 }
@@ -313,6 +367,8 @@ int gv_nt_prepare(
     int rc = load(&p);
     if (!rc) {
         int ncpus = p.tree->nchild;
+        struct gv_nt_elem *cpu = gv_nt_xml_find(p.tree, "cpu", NULL, NULL);
+        p.cpu_lacks = cpu ? missing_of_cpu(cpu) : NULL;
         clear_marks(p.tree);
         for (int r = 0; r < in->ngpus && !rc; r++)
             rc = keep_gpu(&p, r);

@@ -10,6 +10,7 @@
 #define MAX_TEXT 254
 #define RESULT_INTERNAL 3
 #define RESULT_USAGE 5
+#define RESULT_OVERRUN 101
 
 enum tag_type { TAG_EOF, TAG_OPEN, TAG_SINGLE, TAG_CLOSE };
 
@@ -52,6 +53,13 @@ __attribute__((format(printf, 2, 3))) static int fail(struct parser *p, const ch
     return RESULT_INTERNAL;
 }
 
+/* A character for a message, in a text of its own. */
+static const char *visible(char c, char text[8])
+{
+    snprintf(text, 8, c >= ' ' && c <= '~' ? "'%c'" : "0x%02x", (unsigned char)c);
+    return text;
+}
+
 static int next_char(struct parser *p, char *c)
 {
     if (p->at >= p->len)
@@ -60,7 +68,8 @@ static int next_char(struct parser *p, char *c)
     return 0;
 }
 
-/* Up to 2.26 a value ends at a double quote whatever it began with. */
+/* Up to 2.26 a value ends at a double quote whatever it began with, and nobody looks whether it
+ * fits into its 256 bytes. */
 static int read_value(struct parser *p, char *value, char *last)
 {
     char quote = 0, c = 0;
@@ -71,8 +80,12 @@ static int read_value(struct parser *p, char *value, char *last)
         return fail(p, "a value must be in quotes");
     char stop = p->release < 22700 ? '"' : quote;
     for (int n = 0; !(rc = next_char(p, &c)); n++) {
-        if (n >= MAX_TEXT)
+        if (p->release >= 22700 && n >= MAX_TEXT)
             return fail(p, "a value is longer than %d characters", MAX_TEXT - 1);
+        if (n >= GV_NT_TEXT) {
+            fail(p, "a value overruns its buffer of %d bytes", GV_NT_TEXT);
+            return RESULT_OVERRUN;
+        }
         if (c == stop) {
             value[n] = '\0';
             return next_char(p, last);
@@ -124,7 +137,7 @@ static int skip_comment(struct parser *p, size_t start)
 
 static void add_attr(struct gv_nt_elem *elem, const char *key, const char *value)
 {
-    if (elem->nattrs == GV_NT_MAX_ATTRS)
+    if (elem->nattrs == GV_NT_ROOM_ATTRS)
         return;
     elem->attr[elem->nattrs].key = strdup(key);
     elem->attr[elem->nattrs++].value = strdup(value);
@@ -137,7 +150,8 @@ static int read_attrs(struct parser *p, struct gv_nt_elem *elem, char *last)
         int rc = read_token(p, key, value, last);
         if (rc)
             return rc;
-        add_attr(elem, key, value);
+        if (elem->nattrs < GV_NT_MAX_ATTRS)
+            add_attr(elem, key, value);
     }
     return 0;
 }
@@ -147,7 +161,7 @@ static int read_close(struct parser *p, struct tag *tag)
     char c = 0;
     int rc = read_token(p, tag->name, NULL, &c);
     tag->type = TAG_CLOSE;
-    return rc || c == '>' ? rc : fail(p, "'%c' inside the closing tag %.40s", c, tag->name);
+    return rc || c == '>' ? rc : fail(p, "the closing tag %.40s does not end at once", tag->name);
 }
 
 static int read_open(struct parser *p, struct tag *tag, char last)
@@ -163,8 +177,7 @@ static int read_open(struct parser *p, struct tag *tag, char last)
     }
     if (!rc && last != '>')
         rc = fail(
-            p, "expected '>' in element %.40s, got %s", tag->name,
-            last == '\n' ? "the end of the line" : (char[]){'\'', last, '\'', '\0'});
+            p, "expected '>' in element %.40s, got %s", tag->name, visible(last, (char[8]){""}));
     if (rc) {
         gv_nt_xml_free(tag->elem);
         tag->elem = NULL;
@@ -183,7 +196,7 @@ static int read_tag(struct parser *p, struct tag *tag)
         c = p->text[p->at++];
     }
     if (c != '<')
-        return fail(p, "expected '<', got '%c'", c);
+        return fail(p, "expected '<', got %s", visible(c, (char[8]){""}));
     size_t start = p->at;
     int rc = read_token(p, tag->name, NULL, &c);
     if (rc)

@@ -5,7 +5,9 @@
 #include <stddef.h>
 
 #define GV_NT_TEXT 256
+/* As many are read; NCCL has room for one more that it adds itself. */
 #define GV_NT_MAX_ATTRS 16
+#define GV_NT_ROOM_ATTRS 24
 
 struct gv_nt_attr {
     char *key, *value;
@@ -14,7 +16,7 @@ struct gv_nt_attr {
 /* One element. Children are kept in file order. */
 struct gv_nt_elem {
     char *name;
-    struct gv_nt_attr attr[GV_NT_MAX_ATTRS + 1];
+    struct gv_nt_attr attr[GV_NT_ROOM_ATTRS];
     int nattrs;
     struct gv_nt_elem *parent, **child;
     int nchild, child_cap;
@@ -38,7 +40,7 @@ void gv_nt_xml_free(struct gv_nt_elem *elem);
 /* The value, or NULL. Owned by the element. */
 const char *gv_nt_xml_get(const struct gv_nt_elem *elem, const char *key);
 
-/* Sets or replaces an attribute. Beyond 16 attributes it is dropped. */
+/* Sets or replaces an attribute. Without room it is dropped. */
 void gv_nt_xml_set(struct gv_nt_elem *elem, const char *key, const char *value);
 
 /* Integer value (any C base), or `otherwise` where the attribute is absent. */
