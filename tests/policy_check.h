@@ -33,10 +33,37 @@ static inline bool gv_check_same_island(const struct gv_profile *p, int a, int b
     return !strcmp(p->gpus[a].island, p->gpus[b].island);
 }
 
-/* Whether the profile and the host let this pair be turned on. */
-static inline bool gv_check_may_join(const struct gv_policy_in *in, int a, int b)
+/* The profile's pairs, looked up once: gv_profile_path_of searches all entries. */
+struct gv_check_pairs {
+    const struct gv_profile *profile;
+    const struct gv_profile_path *path[GV_MAX_GPUS][GV_MAX_GPUS];
+};
+
+static inline const struct gv_check_pairs *gv_check_pairs(const struct gv_profile *p)
 {
-    enum gv_p2p there = gv_profile_p2p(in->profile, a, b), back = gv_profile_p2p(in->profile, b, a);
+    static struct gv_check_pairs pairs;
+    memset(&pairs, 0, sizeof(pairs));
+    pairs.profile = p;
+    for (int i = 0; i < p->npaths; i++)
+        for (gv_gpuset x = p->paths[i].from; x; x &= x - 1)
+            for (gv_gpuset y = p->paths[i].to; y; y &= y - 1) {
+                pairs.path[gv_gpuset_first(x)][gv_gpuset_first(y)] = &p->paths[i];
+                if (p->paths[i].both_directions)
+                    pairs.path[gv_gpuset_first(y)][gv_gpuset_first(x)] = &p->paths[i];
+            }
+    return &pairs;
+}
+
+static inline enum gv_p2p gv_check_state(const struct gv_check_pairs *pairs, int a, int b)
+{
+    return pairs->path[a][b] ? pairs->path[a][b]->p2p : GV_P2P_UNVERIFIED;
+}
+
+/* Whether the profile and the host let this pair be turned on. */
+static inline bool
+gv_check_may_join(const struct gv_policy_in *in, const struct gv_check_pairs *pairs, int a, int b)
+{
+    enum gv_p2p there = gv_check_state(pairs, a, b), back = gv_check_state(pairs, b, a);
     if (there >= GV_P2P_REFUSED || back >= GV_P2P_REFUSED)
         return false;
     if (in->bad && (gv_gpuset_has(in->bad[a], b) || gv_gpuset_has(in->bad[b], a)))
@@ -47,17 +74,18 @@ static inline bool gv_check_may_join(const struct gv_policy_in *in, int a, int b
 }
 
 /* Pairs that NCCL joins by itself on the whole machine (level PXB). */
-static inline bool gv_check_own_peer(const struct gv_profile *p, int a, int b)
+static inline bool gv_check_own_peer(const struct gv_check_pairs *pairs, int a, int b)
 {
-    const struct gv_profile_path *path = gv_profile_path_of(p, a, b);
-    if (gv_profile_p2p(p, a, b) == GV_P2P_REFUSED || gv_profile_p2p(p, b, a) == GV_P2P_REFUSED)
+    if (gv_check_state(pairs, a, b) == GV_P2P_REFUSED ||
+        gv_check_state(pairs, b, a) == GV_P2P_REFUSED)
         return false;
-    return gv_check_same_island(p, a, b) || (path && path->nvlinks > 0);
+    return gv_check_same_island(pairs->profile, a, b) ||
+           (pairs->path[a][b] && pairs->path[a][b]->nvlinks > 0);
 }
 
 /* Bit b of joined[a]: the plan turns P2P on for the pair. */
 static inline void gv_check_joined(
-    const struct gv_policy_in *in, const struct gv_plan *plan, gv_gpuset joined[GV_MAX_GPUS])
+    const struct gv_check_pairs *pairs, const struct gv_plan *plan, gv_gpuset joined[GV_MAX_GPUS])
 {
     memset(joined, 0, GV_MAX_GPUS * sizeof(joined[0]));
     for (int i = 0; i < plan->nedits; i++) {
@@ -69,9 +97,9 @@ static inline void gv_check_joined(
         for (gv_gpuset x = edit->kind == GV_EDIT_BRIDGE ? edit->gpus : 0; x; x &= x - 1)
             joined[gv_gpuset_first(x)] |= edit->gpus & ~GV_GPU_BIT(gv_gpuset_first(x));
     }
-    for (int a = 0; a < in->profile->ngpus; a++)
-        for (int b = 0; b < in->profile->ngpus; b++)
-            if (a != b && gv_check_own_peer(in->profile, a, b))
+    for (int a = 0; a < pairs->profile->ngpus; a++)
+        for (int b = 0; b < pairs->profile->ngpus; b++)
+            if (a != b && gv_check_own_peer(pairs, a, b))
                 joined[a] &= ~GV_GPU_BIT(b);
 }
 
@@ -123,14 +151,15 @@ static inline void gv_check_plan(const struct gv_policy_in *in, const struct gv_
             assert_int_equal(plan->edges[i].transport, GV_TRANSPORT_P2P);
     for (int i = 0; i < plan->nedits; i++)
         gv_check_edit(in, plan, &plan->edits[i]);
-    gv_check_joined(in, plan, joined);
+    const struct gv_check_pairs *pairs = gv_check_pairs(p);
+    gv_check_joined(pairs, plan, joined);
     for (int a = 0; a < p->ngpus; a++) {
         gv_gpuset own = 0, links = 0;
         for (gv_gpuset rest = joined[a]; rest; rest &= rest - 1)
-            assert_true(gv_check_may_join(in, a, gv_gpuset_first(rest)));
+            assert_true(gv_check_may_join(in, pairs, a, gv_gpuset_first(rest)));
         for (int b = 0; b < p->ngpus; b++) {
-            const struct gv_profile_path *path = gv_profile_path_of(p, a, b);
-            own |= a != b && gv_check_own_peer(p, a, b) ? GV_GPU_BIT(b) : 0;
+            const struct gv_profile_path *path = pairs->path[a][b];
+            own |= a != b && gv_check_own_peer(pairs, a, b) ? GV_GPU_BIT(b) : 0;
             links |= a != b && path && path->nvlinks > 0 ? GV_GPU_BIT(b) : 0;
         }
         assert_true(!joined[a] || gv_gpuset_count(own | joined[a]) <= 8);
