@@ -11,7 +11,24 @@ void gv_warn(struct gv_calibration *cal, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    gv_str_addf(&cal->warnings, "%s\n", text);
+    if (!cal->warnings.data || !strstr(cal->warnings.data, text))
+        gv_str_addf(&cal->warnings, "%s\n", text);
+}
+
+void gv_warn_memory(struct gv_calibration *cal, gv_gpuset gpus, size_t bytes)
+{
+    for (gv_gpuset rest = gpus; rest; rest &= rest - 1) {
+        int gpu = gv_gpuset_first(rest);
+        size_t free_bytes = 0, total = 0;
+        cal->gpus.cuda.ctx_set(cal->gpus.device[gpu].ctx);
+        if (gv_gpuset_has(cal->short_of_memory, gpu) ||
+            cal->gpus.cuda.mem_info(&free_bytes, &total) || free_bytes >= bytes)
+            continue;
+        cal->short_of_memory |= GV_GPU_BIT(gpu);
+        gv_warn(
+            cal, "GPU %d (%s) has only %zu MiB free: what needs more was not measured there", gpu,
+            cal->gpus.device[gpu].bus_id, free_bytes >> 20);
+    }
 }
 
 void gv_plan_add(

@@ -93,8 +93,8 @@ struct gv_calibration {
     struct gv_pair_state pair[GV_MAX_GPUS][GV_MAX_GPUS];
     struct gv_profile_group *groups; /* malloc; moves into the profile */
     int ngroups;
-    struct gv_str warnings; /* one a line */
-    bool lost;              /* a device failed: nothing more can be measured */
+    struct gv_str warnings;    /* one a line */
+    gv_gpuset short_of_memory; /* warned of */
 };
 
 /* Opens driver and machine, makes the plan. Returns it, or NULL with `err`. */
@@ -120,8 +120,11 @@ int gv_calibration_run(
 /* The profile of what was found so far; free it. NULL: out of memory. */
 struct gv_profile *gv_calibration_profile(const struct gv_calibration *cal);
 
+/* Adds a warning, once. */
 void gv_warn(struct gv_calibration *cal, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* Warns of each of the GPUs that has fewer bytes free. */
+void gv_warn_memory(struct gv_calibration *cal, gv_gpuset gpus, size_t bytes);
 
 /* The table, ended by a row without a name, and its rows. */
 extern const struct gv_probe *const gv_probes[];

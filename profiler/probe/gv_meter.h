@@ -57,8 +57,8 @@ struct gv_meter {
     double spread;     /* (max - min) / median of the total time that ends the repeats */
     double deadline_s; /* wall time for one sample */
     const volatile sig_atomic_t *stop; /* set by Ctrl-C; may be NULL */
-    bool stopped;
-    gv_cu_result last; /* of the driver call that failed */
+    bool stopped, timed_out;           /* why the last run failed */
+    gv_cu_result last;                 /* of the driver call that failed */
 };
 
 /* Default settings: 1 warm-up, 5 to 20 samples, 2 % spread, 30 s. Devices must be started before

@@ -18,7 +18,8 @@ enum gv_pair_outcome {
 struct gv_pair_result {
     enum gv_pair_outcome outcome;
     unsigned long long wrong, first_wrong; /* units of 16 bytes */
-    char text[160];                        /* cause in one sentence; "" for OK */
+    bool stuck; /* HUNG, and the kernels run on: this process can do nothing more with its GPUs */
+    char text[160]; /* cause in one sentence; "" for OK */
 };
 
 /* Checks from -> to in this process. `bytes` is the size of the buffer (at most what both have

@@ -31,11 +31,12 @@ int gv_ring_init(
 void gv_ring_finish(struct gv_meter *meter, struct gv_ring_setup *setup, bool own_buffers);
 
 /* Fills the inputs, runs once, and has every rank check every word of its result against the sum of
- * all inputs. Returns 0; or -1 with `err`: how many units are wrong at which rank, or a rank that
- * waited in vain. */
+ * all inputs. Returns 0; 1 with `err` where the ring does not work (wrong sums at a rank, a rank
+ * that waited in vain); -1 with `err` where a device or the driver failed. */
 int gv_ring_verify(struct gv_meter *meter, struct gv_ring_setup *setup, struct gv_error *err);
 
-/* One sample of busbw in GB/s, as nccl-tests defines it: 2 (n - 1) / n * bytes / time. */
+/* One sample of busbw in GB/s, as nccl-tests defines it: 2 (n - 1) / n * bytes / time. Returns as
+ * gv_ring_verify does. */
 int gv_ring_sample(
     struct gv_meter *meter, struct gv_ring_setup *setup, double *busbw_gbs, bool *throttled,
     struct gv_error *err);

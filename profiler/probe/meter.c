@@ -117,6 +117,19 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* What to look at after a device failed. */
+static int
+failed(struct gv_meter *m, const struct gv_device *d, gv_cu_result rc, struct gv_error *err)
+{
+    char what[160];
+    snprintf(
+        what, sizeof(what), "GPU %d (%s) failed while it was measured; %s", d->index, d->bus_id,
+        rc == GV_CU_ECC_UNCORRECTABLE
+            ? "see nvidia-smi -q -d ECC, and replace the card if it happens again"
+            : "look for Xid in dmesg, and whether nvidia-smi still lists it");
+    return call(m, rc, err, what);
+}
+
 static int wait_for(struct gv_meter *m, const struct gv_work *w, double until, struct gv_error *err)
 {
     const struct gv_device *d = &m->gpus->device[w->gpu];
@@ -127,16 +140,14 @@ static int wait_for(struct gv_meter *m, const struct gv_work *w, double until, s
         if (!rc)
             return 0;
         if (rc != GV_CU_NOT_READY) {
-            char what[96];
-            snprintf(
-                what, sizeof(what), "GPU %d (%s) failed while it was measured", d->index,
-                d->bus_id);
-            return call(m, rc, err, what);
+            return failed(m, d, rc, err);
         }
-        if (now_s() > until)
+        if (now_s() > until) {
+            m->timed_out = true;
             return gv_error_set(
                 err, "GPU %d (%s) did not finish within %.0f s", d->index, d->bus_id,
                 m->deadline_s);
+        }
         nanosleep(&pause, NULL);
     }
 }
@@ -223,6 +234,7 @@ int gv_meter_run(
     int most = m->max_samples < GV_MAX_SAMPLES ? m->max_samples : GV_MAX_SAMPLES;
     double unused[GV_MAX_WORKS];
     memset(out, 0, sizeof(*out));
+    m->stopped = m->timed_out = false;
     out->nworks = n;
     for (int i = 0; i < m->warmups; i++)
         if (sample(m, works, n, unused, err))

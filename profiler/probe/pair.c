@@ -16,6 +16,7 @@ struct check {
     void *host;              /* ack, then both results */
     gv_cu_ptr host_at;
     size_t n16;
+    bool stuck; /* the kernels run on: nothing more can be done with this process's contexts */
 };
 
 static int fail(struct check *c, gv_cu_result rc, struct gv_error *err, const char *what)
@@ -84,14 +85,13 @@ static void read_results(const struct check *c, struct gv_pair_result *out, bool
     if (own[0]) {
         out->outcome = GV_PAIR_CORRUPT;
         snprintf(
-            out->text, sizeof(out->text),
-            "%llu of %llu units arrived wrong, the first at byte %llu", own[0],
+            out->text, sizeof(out->text), "%llu of %llu units wrong, from byte %llu on", own[0],
             (gv_u64)c->n16 * ROUNDS, own[1] * 16);
     } else if (own[2] || push[2]) {
         out->outcome = GV_PAIR_HUNG;
         snprintf(
-            out->text, sizeof(out->text), "what GPU %d wrote never arrived at GPU %d%s", c->from,
-            c->to, p2p ? ": look at ACS and the IOMMU" : " through host memory");
+            out->text, sizeof(out->text), "nothing arrived%s",
+            p2p ? ": look at ACS and the IOMMU" : " through host memory");
     }
 }
 
@@ -117,6 +117,13 @@ run(struct check *c, double timeout_s, struct gv_pair_result *out, bool p2p, str
     c->m->last = once.last;
     memcpy(c->m->begin, once.begin, sizeof(once.begin));
     memcpy(c->m->end, once.end, sizeof(once.end));
+    if (rc && once.timed_out) {
+        c->stuck = true;
+        out->outcome = GV_PAIR_HUNG;
+        snprintf(
+            out->text, sizeof(out->text), "the kernels never ended: look at ACS and the IOMMU");
+        return 0;
+    }
     if (!rc)
         read_results(c, out, p2p);
     return rc;
@@ -142,9 +149,7 @@ control(struct check *c, double timeout_s, struct gv_pair_result *p2p, struct gv
     if (failed || result.outcome == GV_PAIR_OK)
         return failed;
     p2p->outcome = GV_PAIR_INCONCLUSIVE;
-    snprintf(
-        p2p->text, sizeof(p2p->text), "the control through host memory failed too: %.90s",
-        result.text);
+    snprintf(p2p->text, sizeof(p2p->text), "host memory failed too: %.90s", result.text);
     return 0;
 }
 
@@ -205,6 +210,9 @@ int gv_pair_check(
     int rc = allocate(&c, bytes, err);
     if (!rc)
         rc = run(&c, timeout_s, out, true, err);
+    out->stuck = c.stuck;
+    if (c.stuck)
+        return 0;
     if (!rc && out->outcome != GV_PAIR_OK)
         rc = control(&c, timeout_s, out, err);
     release(&c);

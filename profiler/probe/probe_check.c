@@ -9,7 +9,7 @@ static void plan(struct gv_calibration *cal, const struct gv_probe *self)
 {
     int pairs = cal->n * (cal->n - 1);
     if (pairs)
-        gv_plan_add(cal, self, -1, -1, 0, 1 + 0.3 * pairs, 10, "check of %d ordered pairs", pairs);
+        gv_plan_add(cal, self, -1, -1, 0, 1 + 0.15 * pairs, 10, "check of %d ordered pairs", pairs);
 }
 
 static enum gv_p2p state_of(enum gv_pair_outcome outcome)
@@ -38,22 +38,21 @@ static int rank(enum gv_p2p state)
     return 5;
 }
 
-/* NCCL uses a pair in both directions, so both carry the worse state: one direction that works and
- * one that is refused or silent is one-way. */
+/* NCCL uses a pair in both directions, so both carry the worse state; one direction that works and
+ * one that the driver refuses is one-way. */
 static void join(struct gv_calibration *cal, int a, int b)
 {
     struct gv_pair_state *x = &cal->pair[a][b], *y = &cal->pair[b][a];
     if (x->p2p == y->p2p)
         return;
     bool one = x->p2p == GV_P2P_VERIFIED || y->p2p == GV_P2P_VERIFIED;
-    bool silent = x->p2p == GV_P2P_REFUSED || y->p2p == GV_P2P_REFUSED || x->p2p == GV_P2P_HUNG ||
-                  y->p2p == GV_P2P_HUNG;
+    bool other = x->p2p == GV_P2P_REFUSED || y->p2p == GV_P2P_REFUSED;
     struct gv_pair_state *bad = rank(x->p2p) < rank(y->p2p) ? x : y;
     int from = bad == x ? a : b, to = bad == x ? b : a;
     char why[96];
-    snprintf(why, sizeof(why), "%.56s", bad->note);
-    enum gv_p2p state = one && silent ? GV_P2P_ONE_WAY : bad->p2p;
-    snprintf(x->note, sizeof(x->note), "%d>%d: %.60s", from, to, why);
+    snprintf(why, sizeof(why), "%.70s", bad->note);
+    enum gv_p2p state = one && other ? GV_P2P_ONE_WAY : bad->p2p;
+    snprintf(x->note, sizeof(x->note), "%d>%d: %.70s", from, to, why);
     memcpy(y->note, x->note, sizeof(y->note));
     x->p2p = y->p2p = state;
 }

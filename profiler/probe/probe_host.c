@@ -126,7 +126,7 @@ static int run(struct gv_calibration *cal, const struct gv_item *item, struct gv
     gv_cu_result rc = allocate(cal, item->gpus, &b);
     int failed = 0;
     if (rc == GV_CU_OUT_OF_MEMORY)
-        gv_warn(cal, "%s: not enough memory, not measured", item->label);
+        gv_warn_memory(cal, item->gpus, BYTES);
     else if (rc)
         failed = gv_cuda_fail(&cal->gpus.cuda, rc, err, item->label);
     for (int to_device = 0; to_device < 2 && !rc && !failed; to_device++) {

@@ -132,9 +132,7 @@ static int run(struct gv_calibration *cal, const struct gv_item *item, struct gv
                              ? 2e-3 * d->memory_mhz * d->bus_width_bits / 8
                              : NAN;
     if (rc == GV_CU_OUT_OF_MEMORY) {
-        gv_warn(
-            cal, "GPU %d (%s): not enough free memory (3 x 16 MiB); its memory was not measured",
-            gpu, d->bus_id);
+        gv_warn_memory(cal, item->gpus, (size_t)48 << 20);
         return 0;
     }
     if (rc)

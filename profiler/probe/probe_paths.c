@@ -157,7 +157,7 @@ static int run(struct gv_calibration *cal, const struct gv_item *item, struct gv
     int failed = 0;
     gv_cu_result rc = allocate(cal, item->a, item->b, &e);
     if (rc == GV_CU_OUT_OF_MEMORY)
-        gv_warn(cal, "%s: not enough free memory, not measured", item->label);
+        gv_warn_memory(cal, item->gpus, 2 * BYTES);
     else if (rc)
         failed = gv_cuda_fail(&cal->gpus.cuda, rc, err, item->label);
     else
@@ -224,7 +224,7 @@ static int run_loaded(struct gv_calibration *cal, const struct gv_item *item, st
         failed = measure_loaded(cal, &e, &beside, 0, &cal->pair[a][b].loaded_write_gbs, err) ||
                  measure_loaded(cal, &e, &beside, 1, &cal->pair[b][a].loaded_write_gbs, err);
     else
-        gv_warn(cal, "%s: not measured (no memory or no peer access)", item->label);
+        gv_warn_memory(cal, item->gpus | GV_GPU_BIT(c) | GV_GPU_BIT(d), 2 * BYTES);
     for (int i = 0; i < 4; i++)
         gv_peer_off(&cal->gpus, on[i][0], on[i][1]);
     release(cal, &e);

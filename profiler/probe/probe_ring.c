@@ -34,13 +34,13 @@ struct variant {
     struct gv_ring ring;
     struct gv_ring_setup setup;
     double samples[GV_MAX_SAMPLES];
-    bool throttled[GV_MAX_SAMPLES], any_throttled;
+    bool throttled[GV_MAX_SAMPLES], any_throttled, broken;
     int count;
 };
 
 /* The variants of a group. NCCL's default where every edge that it pairs by default is verified,
- * else those edges through host memory ("separate"); and P2P on the crossing edges that are
- * verified. */
+ * else those edges through host memory ("separate"); and P2P on the crossing edges, where each of
+ * them is verified or is none for NCCL either, since the driver refuses it. */
 static int
 variants_of(const struct gv_calibration *cal, const struct gv_ring *ring, struct variant out[2])
 {
@@ -49,13 +49,13 @@ variants_of(const struct gv_calibration *cal, const struct gv_ring *ring, struct
     for (int i = 0; i < ring->n; i++) {
         int a = ring->gpu[i], b = ring->gpu[(i + 1) % ring->n];
         bool paired = gv_shape_default_p2p(cal, a, b), good = usable(cal, a, b);
-        bad |= paired && !good;
         out[0].ring.shm[i] = !paired || !good;
         out[1].ring.shm[i] = !good;
         crossing |= !paired && good;
+        if (paired && !good)
+            out[0].edit = GV_EDIT_SEPARATE;
+        bad |= !good && (paired || cal->pair[a][b].p2p != GV_P2P_REFUSED);
     }
-    if (bad)
-        out[0].edit = GV_EDIT_SEPARATE;
     out[1].edit = GV_EDIT_P2P_LEVEL;
     return crossing && !bad ? 2 : 1;
 }
@@ -66,24 +66,74 @@ static bool steady(const struct gv_meter *m, const struct variant *v)
     return v->count >= m->min_samples && f.max - f.min <= m->spread * f.median;
 }
 
+/* A ring that gives wrong sums, or none, is no figure; P2P that it turned on is not trusted any
+ * more, whatever the check of the pair said. */
+static void distrust(
+    struct gv_calibration *cal, const struct gv_item *item, struct variant *v,
+    const struct gv_error *why)
+{
+    v->broken = true;
+    gv_warn(
+        cal, "%s, %s: %s; not recorded", item->label,
+        v->edit == GV_EDIT_P2P_LEVEL ? "with P2P across the host bridge" : "as by default",
+        why->text);
+    for (int i = 0; i < v->ring.n; i++) {
+        int a = v->ring.gpu[i], b = v->ring.gpu[(i + 1) % v->ring.n];
+        if (v->ring.shm[i] || gv_shape_default_p2p(cal, a, b))
+            continue;
+        cal->pair[a][b].p2p = cal->pair[b][a].p2p = GV_P2P_UNVERIFIED;
+        snprintf(
+            cal->pair[a][b].note, sizeof(cal->pair[a][b].note), "an AllReduce over it was wrong");
+        memcpy(cal->pair[b][a].note, cal->pair[a][b].note, sizeof(cal->pair[b][a].note));
+    }
+}
+
+static int verify(
+    struct gv_calibration *cal, const struct gv_item *item, struct variant *v, int n,
+    struct gv_error *err)
+{
+    for (int i = 0; i < n; i++) {
+        int rc = gv_ring_verify(&cal->meter, &v[i].setup, err);
+        if (rc < 0)
+            return -1;
+        if (rc)
+            distrust(cal, item, &v[i], err);
+    }
+    return 0;
+}
+
+static int one_sample(
+    struct gv_calibration *cal, const struct gv_item *item, struct variant *v, struct gv_error *err)
+{
+    int rc =
+        gv_ring_sample(&cal->meter, &v->setup, &v->samples[v->count], &v->throttled[v->count], err);
+    if (rc < 0)
+        return -1;
+    if (rc)
+        distrust(cal, item, v, err);
+    v->any_throttled |= v->throttled[v->count];
+    v->count++;
+    return 0;
+}
+
 /* Default and forced in turn, so that a drift of the machine touches both alike. */
-static int measure(struct gv_calibration *cal, struct variant *v, int n, struct gv_error *err)
+static int measure(
+    struct gv_calibration *cal, const struct gv_item *item, struct variant *v, int n,
+    struct gv_error *err)
 {
     int most = cal->meter.max_samples < GV_MAX_SAMPLES ? cal->meter.max_samples : GV_MAX_SAMPLES;
-    for (int i = 0; i < n; i++)
-        if (gv_ring_verify(&cal->meter, &v[i].setup, err))
-            return -1;
-    for (int s = 0; s < most; s++) {
-        bool all = true;
+    bool all = false;
+    if (verify(cal, item, v, n, err))
+        return -1;
+    for (int s = 0; s < most && !all; s++) {
+        all = true;
         for (int i = 0; i < n; i++) {
-            if (gv_ring_sample(&cal->meter, &v[i].setup, &v[i].samples[s], &v[i].throttled[s], err))
+            if (v[i].broken)
+                continue;
+            if (one_sample(cal, item, &v[i], err))
                 return -1;
-            v[i].any_throttled |= v[i].throttled[s];
-            v[i].count++;
-            all &= steady(&cal->meter, &v[i]);
+            all &= v[i].broken || steady(&cal->meter, &v[i]);
         }
-        if (all)
-            break;
     }
     return 0;
 }
@@ -138,11 +188,9 @@ static int keep_group(
     if (!g->variants)
         return -1;
     cal->ngroups++;
-    for (int i = 0; i < n; i++) {
-        if (keep_variant(&v[i], &g->variants[i]))
+    for (int i = 0; i < n; i++)
+        if (!v[i].broken && keep_variant(&v[i], &g->variants[g->nvariants++]))
             return -1;
-        g->nvariants++;
-    }
     return 0;
 }
 
@@ -153,9 +201,7 @@ static size_t ring_bytes(const struct gv_calibration *cal)
     return bytes > most ? most : bytes & ~(size_t)0xfffff;
 }
 
-static int set_up(
-    struct gv_calibration *cal, struct variant *v, int n, const struct gv_ring *ring,
-    struct gv_error *err)
+static int set_up(struct gv_calibration *cal, struct variant *v, int n, struct gv_error *err)
 {
     size_t bytes = ring_bytes(cal);
     for (;;) {
@@ -171,7 +217,6 @@ static int set_up(
     if (n == 1 || !gv_ring_init(&cal->meter, &v[1].ring, &v[0].setup, &v[1].setup, err))
         return 0;
     gv_ring_finish(&cal->meter, &v[0].setup, true);
-    (void)ring;
     return -1;
 }
 
@@ -183,18 +228,19 @@ static int run(struct gv_calibration *cal, const struct gv_item *item, struct gv
         return gv_error_set(err, "out of memory");
     ring.n = gv_shape_ring(cal, item->gpus, ring.gpu);
     int n = variants_of(cal, &ring, v);
-    int rc = set_up(cal, v, n, &ring, err);
+    int rc = set_up(cal, v, n, err);
     if (rc && cal->meter.last == GV_CU_OUT_OF_MEMORY) {
-        gv_warn(cal, "%s: not enough free memory, not measured", item->label);
+        gv_warn_memory(cal, item->gpus, (size_t)16 << 20);
         rc = 0;
         goto done;
     }
     if (!rc) {
-        rc = measure(cal, v, n, err);
+        rc = measure(cal, item, v, n, err);
         for (int i = n - 1; i >= 0; i--)
             gv_ring_finish(&cal->meter, &v[i].setup, i == 0);
     }
-    if (!rc && keep_group(cal, item->gpus, v, n, v[0].ring.bytes))
+    bool any = !v[0].broken || (n > 1 && !v[1].broken);
+    if (!rc && any && keep_group(cal, item->gpus, v, n, v[0].ring.bytes))
         rc = gv_error_set(err, "out of memory");
     for (int i = 0; i < n && !rc; i++)
         if (v[i].any_throttled)

@@ -9,6 +9,21 @@
 
 #include "profiler/probe/gv_calibration.h"
 
+/* Five digits say all that a measurement does, and keep the file readable. */
+static double digits(double value)
+{
+    char text[32];
+    if (!isfinite(value))
+        return value;
+    snprintf(text, sizeof(text), "%.5g", value);
+    return strtod(text, NULL);
+}
+
+static struct gv_figure tidy(struct gv_figure f)
+{
+    return (struct gv_figure){digits(f.median), digits(f.min), digits(f.max), f.count};
+}
+
 static void fill_gpu(const struct gv_calibration *cal, int i, struct gv_profile_gpu *g)
 {
     const struct gv_device *d = &cal->gpus.device[i];
@@ -71,12 +86,12 @@ static void fill_path(const struct gv_calibration *cal, int a, int b, struct gv_
         .nccl_class = cal->path_class[a][b],
         .nvlinks = cal->nvlinks[a][b],
         .p2p = s->p2p,
-        .write_gbs = s->write_gbs,
-        .read_gbs = s->read_gbs,
-        .both_ways_gbs = s->both_ways_gbs,
-        .latency_us = s->latency_us,
-        .loaded_write_gbs = s->loaded_write_gbs,
-        .host_path_gbs = s->host_path_gbs,
+        .write_gbs = tidy(s->write_gbs),
+        .read_gbs = tidy(s->read_gbs),
+        .both_ways_gbs = tidy(s->both_ways_gbs),
+        .latency_us = tidy(s->latency_us),
+        .loaded_write_gbs = tidy(s->loaded_write_gbs),
+        .host_path_gbs = tidy(s->host_path_gbs),
     };
     memcpy(p->smi_class, cal->smi_class[a][b], sizeof(p->smi_class));
     memcpy(p->note, s->note, sizeof(p->note));
@@ -92,6 +107,23 @@ static int fill_paths(const struct gv_calibration *cal, struct gv_profile *p)
     return p->paths ? 0 : -1;
 }
 
+static struct gv_profile_memory tidy_memory(struct gv_profile_memory m)
+{
+    m.copy_gbs = tidy(m.copy_gbs);
+    m.read_gbs = tidy(m.read_gbs);
+    m.write_gbs = tidy(m.write_gbs);
+    m.triad_gbs = tidy(m.triad_gbs);
+    m.theoretical_gbs = digits(m.theoretical_gbs);
+    return m;
+}
+
+static struct gv_profile_host_link tidy_link(struct gv_profile_host_link link)
+{
+    link.to_device_gbs = tidy(link.to_device_gbs);
+    link.to_host_gbs = tidy(link.to_host_gbs);
+    return link;
+}
+
 static int fill_figures(const struct gv_calibration *cal, struct gv_profile *p)
 {
     size_t n = (size_t)cal->n;
@@ -101,12 +133,12 @@ static int fill_figures(const struct gv_calibration *cal, struct gv_profile *p)
         return -1;
     for (int i = 0; i < cal->n; i++) {
         if (cal->memory[i].gpus && cal->memory[i].copy_gbs.count)
-            p->memory[p->nmemory++] = cal->memory[i];
+            p->memory[p->nmemory++] = tidy_memory(cal->memory[i]);
         if (cal->host_alone[i].gpus)
-            p->host_links[p->nhost_links++] = cal->host_alone[i];
+            p->host_links[p->nhost_links++] = tidy_link(cal->host_alone[i]);
     }
     for (int i = 0; i < cal->nhost_together; i++)
-        p->host_links[p->nhost_links++] = cal->host_together[i];
+        p->host_links[p->nhost_links++] = tidy_link(cal->host_together[i]);
     return 0;
 }
 
@@ -118,7 +150,8 @@ static int copy_run(const struct gv_profile_run *from, struct gv_profile_run *to
     to->throttled = from->throttled ? malloc(sizeof(bool) * (n + 1)) : NULL;
     if (!to->busbw_gbs || (from->throttled && !to->throttled))
         return -1;
-    memcpy(to->busbw_gbs, from->busbw_gbs, sizeof(double) * n);
+    for (size_t i = 0; i < n; i++)
+        to->busbw_gbs[i] = digits(from->busbw_gbs[i]);
     if (from->throttled)
         memcpy(to->throttled, from->throttled, sizeof(bool) * n);
     return 0;
@@ -160,7 +193,8 @@ struct gv_profile *gv_calibration_profile(const struct gv_calibration *cal)
     struct gv_profile *p = gv_profile_new();
     if (!p)
         return NULL;
-    snprintf(p->name, sizeof(p->name), "%.63s", cal->machine.host);
+    const char *name = cal->options.machine_name ? cal->options.machine_name : cal->machine.host;
+    snprintf(p->name, sizeof(p->name), "%.63s", strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
     p->match = cal->options.virtual_machine ? GV_MATCH_SHAPE : GV_MATCH_UUID;
     fill_provenance(cal, &p->provenance);
     p->gpus = calloc((size_t)cal->n + 1, sizeof(*p->gpus));

@@ -245,13 +245,30 @@ int gv_ring_sample(
     m->warmups = warmups, m->min_samples = least, m->max_samples = most;
     if (rc)
         return -1;
-    if (*failed)
-        return gv_error_set(err, "a rank of the ring waited in vain");
+    if (*failed) {
+        gv_error_set(err, "a rank waited in vain");
+        return 1;
+    }
     double us = 0;
     for (int i = 0; i < s->ring.n; i++)
         us = samples.us[0][i] > us ? samples.us[0][i] : us;
     *busbw_gbs = us > 0 ? s->work[0].bytes / us * 1e-3 : 0;
     *throttled = samples.throttled[0];
+    return 0;
+}
+
+/* Says which rank has wrong sums; 1, or 0 where none has. */
+static int wrong_rank(const struct gv_ring_setup *s, struct gv_error *err)
+{
+    for (int i = 0; i < s->ring.n; i++) {
+        const gv_u64 *result = (const gv_u64 *)s->result + 8 + 2 * i;
+        if (!result[0])
+            continue;
+        gv_error_set(
+            err, "wrong at rank %d (GPU %d), %llu units of 16 bytes, from byte %llu on", i,
+            s->ring.gpu[i], result[0], result[1] * 16);
+        return 1;
+    }
     return 0;
 }
 
@@ -262,18 +279,10 @@ int gv_ring_verify(struct gv_meter *m, struct gv_ring_setup *s, struct gv_error 
     memset(s->result, 0, 4096);
     for (int i = 0; i < s->ring.n; i++)
         ((gv_u64 *)s->result)[8 + 2 * i + 1] = ~0ull;
-    if (over_ranks(m, s, "gv_fill", s->in, 0, err) || over_ranks(m, s, "gv_fill", s->out, 0, err) ||
-        gv_ring_sample(m, s, &unused, &throttled, err) ||
-        over_ranks(m, s, "gv_check", s->out, (gv_u32)s->ring.n, err))
+    if (over_ranks(m, s, "gv_fill", s->in, 0, err) || over_ranks(m, s, "gv_fill", s->out, 0, err))
         return -1;
-    for (int i = 0; i < s->ring.n; i++) {
-        const gv_u64 *result = (gv_u64 *)s->result + 8 + 2 * i;
-        if (result[0])
-            return gv_error_set(
-                err,
-                "AllReduce is wrong at rank %d (GPU %d): %llu units of 16 bytes, the first at "
-                "byte %llu",
-                i, s->ring.gpu[i], result[0], result[1] * 16);
-    }
-    return 0;
+    int rc = gv_ring_sample(m, s, &unused, &throttled, err);
+    if (!rc)
+        rc = over_ranks(m, s, "gv_check", s->out, (gv_u32)s->ring.n, err);
+    return rc ? rc : wrong_rank(s, err);
 }

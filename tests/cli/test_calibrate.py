@@ -1,0 +1,111 @@
+"""`gv100 calibrate` and `verify` on the virtual reference machine: from nothing to the published figures
+and decisions; stopped and resumed; the plan; bad input."""
+
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+
+from calibration import check_groups, check_memory, check_pairs, decisions, path_of, profile_of
+from gv_cli import BIN, check, check_in, environment, finish, gv100, gv100_json
+
+
+def test_reference():
+    begin = time.monotonic()
+    profile, out, done = profile_of("reference")
+    check("under 60 s", time.monotonic() - begin < 60, True)
+    check("under 256 MiB", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 256 << 10, True)
+    check("no warning", done.stderr, "")
+    check("virtual", profile["provenance"]["kind"], "virtual")
+    check_memory(profile)
+    check_pairs(profile)
+    check_groups(profile)
+    check("decisions", decisions(out), decisions("4028"))
+
+
+def test_resume_and_interrupt():
+    out = path_of("stopped.yaml")
+    with open(out, "w") as old:
+        old.write("an old profile\n")
+    command = [os.path.join(BIN, "gv100"), "calibrate", "--virtual", "4028", "-o", out]
+    for wait in (0.8, 0.4, 1.6, 0.2, 3.2, 0.1):  # neither before the first figure nor after the last
+        child = subprocess.Popen(
+            command, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        )
+        time.sleep(wait)
+        child.send_signal(signal.SIGINT)
+        words = child.communicate(timeout=60)[1]
+        if child.returncode and os.path.exists(out + ".partial"):
+            break
+        with open(out, "w") as old:
+            old.write("an old profile\n")
+    check("stopped: status", child.returncode, 3)
+    check_in("stopped: says how to go on", "--resume", words)
+    check("stopped: the old profile is as it was", open(out).read(), "an old profile\n")
+    done = gv100("calibrate", "--virtual", "4028", "-o", out, "--resume")
+    check("resumed", (done.returncode, done.stderr), (0, ""))
+    check("resumed: nothing is left behind", os.path.exists(out + ".partial"), False)
+    profile = gv100_json("show", "--profile", out)
+    check("resumed: whole", (len(profile["memory"]), len(profile["groups"])), (11, 8))
+    check_pairs(profile)
+
+
+def test_plan():
+    plan = gv100_json("calibrate", "--virtual", "4028", "--dry-run")
+    check("at most ten minutes", plan["seconds"] <= 600, True)
+    short = gv100_json("calibrate", "--virtual", "4028", "--dry-run", "--budget", "90s")
+    left = [i["what"] for i in short["items"] if i["left_out"]]
+    check("budget fits", (short["seconds"] <= 90, bool(left)), (True, True))
+    check("the check of the pairs stays", [w for w in left if w.startswith("check")], [])
+    quick = gv100_json("calibrate", "--virtual", "4028", "--dry-run", "--quick")
+    check("quick is under a minute", quick["seconds"] < 60, True)
+    only = gv100_json("calibrate", "--virtual", "4028", "--dry-run", "--only", "hbm")
+    check("only", {i["probe"] for i in only["items"]}, {"memory"})
+    groups = gv100_json("calibrate", "--virtual", "4028", "--dry-run", "--only", "ring", "--groups", "0,5;0-2")
+    check("groups", [i["what"] for i in groups["items"]], ["ring AllReduce over 0,5", "ring AllReduce over 0-2"])
+    profile, _, _ = profile_of("quick", "--quick")
+    check("quick: groups", len(profile["groups"]), 8)
+
+
+def test_stamp():
+    stamp = path_of("stamp.yaml")
+    answer = gv100_json("verify", "--virtual", "4028", "--stamp", stamp)
+    check("verify counts", (answer["ok"], answer["counts"]["verified"], answer["counts"]["refused"]), (True, 45, 10))
+    check("a stamp", (answer["stamp"], os.path.exists(stamp)), (stamp, True))
+
+
+BAD = [
+    # arguments, environment, status, words
+    (["--virtual", "4029"], {}, 3, "no virtual machine '4029'"),
+    (["--virtual", "./none.yaml"], {}, 3, "none.yaml"),
+    (["--virtual", "4028", "--only", "hmb"], {}, 2, "'hmb' is none of"),
+    (["--virtual", "4028", "--groups", "0"], {}, 2, "fewer than two"),
+    (["--virtual", "4028", "--groups", "0-12"], {}, 2, "only 11 GPUs"),
+    (["--virtual", "4028", "--budget", "soon"], {}, 2, "'soon' is no time"),
+    (["--virtual", "4028", "--memory", "1M"], {}, 2, "64M"),
+    (["--virtual", "4028", "-o", "/nonexistent/x.yaml"], {}, 3, "nothing was measured"),
+    (["--virtual", "4028"], {"CUDA_VISIBLE_DEVICES": "junk"}, 3, 'CUDA_VISIBLE_DEVICES="junk"'),
+    (["--virtual", "4028"], {"CUDA_VISIBLE_DEVICES": "0,1"}, 3, "has 11 GPUs and CUDA shows 2"),
+    (["--virtual", "4028", "--resume"], {}, 3, ".partial"),
+    ([], {}, 3, "no CUDA driver"),
+]
+
+
+def test_bad_input():
+    for args, more, status, words in BAD:
+        with tempfile.TemporaryDirectory() as folder:
+            done = gv100("calibrate", *args, env=environment(**more), cwd=folder)
+            check(f"{args} {more} status", done.returncode, status)
+            check_in(f"{args} {more} words", words, done.stderr)
+            check(f"{args} {more} stdout", done.stdout, "")
+            check(f"{args} {more} leaves nothing", os.listdir(folder), [])
+
+
+test_bad_input()
+test_plan()
+test_stamp()
+test_reference()
+test_resume_and_interrupt()
+finish()
