@@ -46,6 +46,12 @@ static const char *const tuner_symbols[] = {
     "ncclTunerPlugin_v1",
     NULL};
 
+/* Both questions to the loader are asked once for the process. */
+static struct {
+    pthread_once_t once;
+    bool default_tuner, default_net;
+} found = {.once = PTHREAD_ONCE_INIT};
+
 /* A tuner of the user's that NCCL would find without being told: the default name, or inside their
  * net plugin (2.21 and later). */
 static bool default_tuner_exists(void)
@@ -54,21 +60,15 @@ static bool default_tuner_exists(void)
     if (can_be_loaded("libnccl-tuner.so", NULL))
         return true;
     if (!net || !*net)
-        return can_be_loaded("libnccl-net.so", tuner_symbols);
+        return found.default_net && can_be_loaded("libnccl-net.so", tuner_symbols);
     return !gv_answer_names_us(net) && strcasecmp(net, "none") != 0 &&
            can_be_loaded(net, tuner_symbols);
 }
 
-/* Both questions to the loader are asked once for the process. */
-static struct {
-    pthread_once_t once;
-    bool default_tuner, default_net;
-} found = {.once = PTHREAD_ONCE_INIT};
-
 static void look_for_plugins(void)
 {
-    found.default_tuner = default_tuner_exists();
     found.default_net = can_be_loaded("libnccl-net.so", NULL);
+    found.default_tuner = default_tuner_exists();
 }
 
 static atomic_bool tuner_is_ours;
