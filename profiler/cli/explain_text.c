@@ -221,7 +221,7 @@ void gv_explain_text(const struct gv_explained *x, bool detail)
     gv_print_field("why", x->plan.reason);
     edits(x);
     tuner_rows(x);
-    if (changed && (detail || x->source->has_machine))
+    if (x->source->has_machine ? changed || detail : changed && detail)
         gv_print_field("verified", x->proof_text);
     if (detail) {
         bus_ids(x);

@@ -1,5 +1,7 @@
 """Decisions on the published profile of the reference machine, by the real command."""
 
+import os
+
 from gv_cli import check, check_in, environment, finish, gv100, gv100_json, sysfs
 
 # gpus: transport, evidence, thin, gain (from medians; None: not measured), edits, edges on SHM,
@@ -107,6 +109,26 @@ def test_machine():
     check("not verified here", answer["verified"]["state"], "no")
     env = environment(GV100_SYSFS=root, GV100_ASSUME_VERIFIED="1")
     check("by assumption", gv100_json("explain", "-g", "0-5", env=env)["verified"]["state"], "yes")
+
+
+def test_stamp():
+    """What this host verified is named; a pair that it found corrupt is kept apart."""
+    root = sysfs()
+    stamp = os.path.join(root, "verified.yaml")
+    done = gv100("verify", "--virtual", "4028", "-o", stamp)
+    check("verified", (done.returncode, os.path.exists(stamp)), (0, True))
+    env = environment(GV100_SYSFS=root, GV100_STAMP=stamp)
+    answer = gv100_json("explain", "-g", "0-5", env=env)
+    check("this host verified it", answer["verified"]["state"], "yes")
+    with open(stamp, encoding="utf-8") as f:
+        text = f.read()
+    text = text.replace("from: 0\n    to: 1-9", "from: 0\n    to: 2-9", 1)
+    text = text.replace("pairs:\n", "pairs:\n  - from: 0\n    to: 1\n    p2p: corrupt\n", 1)
+    with open(stamp, "w", encoding="utf-8") as f:
+        f.write(text)
+    answer = gv100_json("explain", "-g", "0,1", env=env)
+    check("a corrupt pair", (answer["transport"], [e["kind"] for e in answer["edits"]]), ("shm", ["separate"]))
+    check_in("and why", "bad on this host", answer["reason"])
 
 
 for name, test in sorted(globals().items()):
