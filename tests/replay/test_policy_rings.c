@@ -337,11 +337,78 @@ static void groups_of_other_machines(void **state)
         one_machine(machines[i].name, machines[i].all);
 }
 
+/* ---- rule 4 ---- */
+
+static int rank_of(int gpu)
+{
+    for (int rank = 0; rank < out.n; rank++)
+        if (out.devices[rank] == gpu)
+            return rank;
+    return -1;
+}
+
+/* Decides for these GPUs with the pair known to be bad, and carries the plan out. */
+static int one_bad_pair(
+    const struct machine *m, const struct gv_build *build, gv_gpuset gpus, int a, int b,
+    int release)
+{
+    static const struct gv_plan none;
+    gv_gpuset bad[GV_MAX_GPUS] = {0};
+    struct gv_plan plan;
+    bad[a] = GV_GPU_BIT(b);
+    struct gv_policy_in in = {
+        .profile = &build->profile,
+        .gpus = gpus,
+        .one_node = true,
+        .nccl_version = release,
+        .bad = bad};
+    carry_out(m, gpus, &none, release);
+    bool joined = out.pair[rank_of(a)][rank_of(b)].p2p;
+    gv_policy_decide(&in, &plan);
+    bool acts = plan.nedits || plan.level_pxb;
+    if (acts != joined)
+        fail_msg("%s %d-%d in %d: joined %d: %s", m->path, a, b, release, joined, plan.reason);
+    carry_out(m, gpus, &plan, release);
+    const struct gv_nccl_pair *pair = &out.pair[rank_of(a)][rank_of(b)];
+    if (pair->p2p)
+        fail_msg("%s %d-%d in %d: still P2P: %s", m->path, a, b, release, plan.reason);
+    gv_plan_finish(&plan);
+    return acts;
+}
+
+/* Every pair of the machine, alone and among all GPUs. */
+static void bad_pairs(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "4028-none", "nvlink-pairs-none", "two-switches-amd-gen4-none", "four-on-root-amd-none",
+        "mixed-widths"};
+    static const int old_and_new[] = {22203, 22809};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct machine m = read_machine(names[i]);
+        int acts = 0, n = 0;
+        for (int gpu = 0; gpu < m.ngpus; gpu++)
+            m.sm[gpu] = 70;
+        struct gv_build *build = profile_of(&m);
+        for (int a = 0; a < m.ngpus; a++)
+            for (int b = a + 1; b < m.ngpus; b++)
+                for (int r = 0; r < 2; r++, n++) {
+                    gv_gpuset pair = GV_GPU_BIT(a) | GV_GPU_BIT(b);
+                    acts += one_bad_pair(&m, build, pair, a, b, old_and_new[r]);
+                    acts += one_bad_pair(&m, build, GV_GPU_BIT(m.ngpus) - 1, a, b, old_and_new[r]);
+                }
+        print_message("%-28s %3d bad pairs, %3d had to be separated\n", names[i], n, acts);
+        assert_true(acts > 0);
+        gv_build_free(build);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_group_of_4028),
         cmocka_unit_test(groups_of_other_machines),
+        cmocka_unit_test(bad_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
