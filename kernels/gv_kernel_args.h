@@ -61,6 +61,7 @@ struct gv_ring_args {
     gv_u64 arrived, next_arrived, drained, prev_drained;
     gv_u64 result, timeout_ns, ring_id;
     gv_u32 rank, n, slot16, is_float;
+    gv_u32 loops, pad; /* how often all of it is done */
 };
 
 #endif

@@ -124,10 +124,11 @@ GV_GLOBAL void gv_ring(gv_ring_args a)
     ring_state s = {0, 0, a.recv + fifo, a.send + fifo, a.arrived + word, a.next_arrived + word,
                     a.drained + word, a.prev_drained + word};
     gv_u64 pieces = (a.n16 + (gv_u64)a.n * a.slot16 - 1) / ((gv_u64)a.n * a.slot16);
-    for (gv_u64 p = GV_BID; p < pieces; p += GV_GRID)
-        if (!one_piece(a, s, p, &ok)) {
-            if (GV_TID == 0)
-                gv_atomic_add(a.result, 1);
-            return;
-        }
+    for (gv_u32 l = 0; l < a.loops; l++)
+        for (gv_u64 p = GV_BID; p < pieces; p += GV_GRID)
+            if (!one_piece(a, s, p, &ok)) {
+                if (GV_TID == 0)
+                    gv_atomic_add(a.result, 1);
+                return;
+            }
 }

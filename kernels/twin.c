@@ -284,7 +284,7 @@ static void traffic_pingpong(const void *args, struct gv_twin_traffic *out)
 static void traffic_ring(const void *args, struct gv_twin_traffic *out)
 {
     const struct gv_ring_args *a = args;
-    double bytes = 2.0 * (a->n - 1) / a->n * 16.0 * (double)a->n16;
+    double bytes = 2.0 * (a->n - 1) / a->n * 16.0 * (double)a->n16 * a->loops;
     out->part[out->nparts++] = (struct gv_twin_part){a->send, bytes, true};
     out->couple = a->ring_id;
     out->couple_count = (int)a->n;

@@ -107,12 +107,13 @@ void gv_twin_ring(struct gv_twin_env *env, const void *args)
             a->drained + word,
             a->prev_drained + word};
     }
-    for (gv_u64 p = 0; p < pieces && p * piece16 < env->cap16; p++)
-        if (!one_piece(env, a, &channels[p % env->grid], p)) {
-            gv_u64 failed;
-            env->load(env, a->result, &failed, 8);
-            failed++;
-            env->store(env, a->result, &failed, 8);
-            return;
-        }
+    for (gv_u32 l = 0; l < a->loops; l++)
+        for (gv_u64 p = 0; p < pieces && p * piece16 < env->cap16; p++)
+            if (!one_piece(env, a, &channels[p % env->grid], p)) {
+                gv_u64 failed;
+                env->load(env, a->result, &failed, 8);
+                failed++;
+                env->store(env, a->result, &failed, 8);
+                return;
+            }
 }

@@ -56,7 +56,7 @@ struct gv_item {
     const struct gv_probe *probe;
     char label[64];
     int a, b;
-    gv_gpuset gpus;
+    gv_gpuset gpus, beside; /* `beside`: GPUs that are at work at the same time */
     double seconds;
     int priority;
     bool done, left_out;
@@ -129,7 +129,7 @@ void gv_warn_memory(struct gv_calibration *cal, gv_gpuset gpus, size_t bytes);
 /* The table, ended by a row without a name, and its rows. */
 extern const struct gv_probe *const gv_probes[];
 extern const struct gv_probe gv_probe_memory, gv_probe_host, gv_probe_check, gv_probe_paths,
-    gv_probe_loaded, gv_probe_ring;
+    gv_probe_loaded, gv_probe_ring, gv_probe_beside;
 
 /* shape.c */
 void gv_shape_read(struct gv_calibration *cal);

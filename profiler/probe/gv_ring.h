@@ -9,6 +9,7 @@ struct gv_ring {
     int n, gpu[GV_MAX_GPUS]; /* in ring order; a GPU may stand in it several times */
     bool shm[GV_MAX_GPUS];   /* edge i -> i + 1 goes through host memory */
     size_t bytes;            /* of each rank's buffer */
+    unsigned loops;          /* AllReduces in one run; 0 is 1 */
 };
 
 /* Memory, peer connections and works of one ring, made once and run often. */
@@ -35,10 +36,11 @@ void gv_ring_finish(struct gv_meter *meter, struct gv_ring_setup *setup, bool ow
  * that waited in vain); -1 with `err` where a device or the driver failed. */
 int gv_ring_verify(struct gv_meter *meter, struct gv_ring_setup *setup, struct gv_error *err);
 
-/* One sample of busbw in GB/s, as nccl-tests defines it: 2 (n - 1) / n * bytes / time. Returns as
- * gv_ring_verify does. */
+/* One sample of busbw in GB/s, as nccl-tests defines it: 2 (n - 1) / n * bytes / time. `beside`
+ * (may be NULL) is another ring on other GPUs that runs at the same time; it is given more loops
+ * until it lasts longer. Returns as gv_ring_verify does. */
 int gv_ring_sample(
-    struct gv_meter *meter, struct gv_ring_setup *setup, double *busbw_gbs, bool *throttled,
-    struct gv_error *err);
+    struct gv_meter *meter, struct gv_ring_setup *setup, struct gv_ring_setup *beside,
+    double *busbw_gbs, bool *throttled, struct gv_error *err);
 
 #endif

@@ -271,8 +271,8 @@ static bool is_done(const struct gv_calibration *cal, const struct gv_item *item
     for (int i = 0; i < cal->nhost_together && p == &gv_probe_host; i++)
         if (cal->host_together[i].gpus == item->gpus)
             return true;
-    for (int i = 0; i < cal->ngroups && p == &gv_probe_ring; i++)
-        if (cal->groups[i].gpus == item->gpus)
+    for (int i = 0; i < cal->ngroups && (p == &gv_probe_ring || p == &gv_probe_beside); i++)
+        if (cal->groups[i].gpus == item->gpus && cal->groups[i].loaded == (item->beside != 0))
             return true;
     return false;
 }

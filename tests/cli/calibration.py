@@ -106,7 +106,9 @@ def check_pairs(profile):
 
 
 def check_groups(profile):
-    got = {tuple(g["gpus"]): g for g in profile["groups"]}
+    got = {tuple(g["gpus"]): g for g in profile["groups"] if not g["loaded"]}
+    beside = [tuple(g["gpus"]) for g in profile["groups"] if g["loaded"]]
+    check("beside another group", beside, [(0, 5), tuple(range(6))])
     check("the groups are the published ones", sorted(got), sorted(GROUPS))
     for gpus, (default, p2p) in GROUPS.items():
         variants = {v["edit"]: median(v["busbw_gbs"]) for v in got[gpus]["variants"]}

@@ -48,7 +48,7 @@ def test_resume_and_interrupt():
     check("resumed", (done.returncode, done.stderr), (0, ""))
     check("resumed: nothing is left behind", os.path.exists(out + ".partial"), False)
     profile = gv100_json("show", "--profile", out)
-    check("resumed: whole", (len(profile["memory"]), len(profile["groups"])), (11, 8))
+    check("resumed: whole", (len(profile["memory"]), len(profile["groups"])), (11, 10))
     check_pairs(profile)
 
 

@@ -196,7 +196,7 @@ static void ring_of(int first, int n, int ranks, size_t bytes, bool shm)
     } else {
         char what[64];
         for (int i = 0; i < 10; i++)
-            if (gv_ring_sample(&meter, &setup, &values[i], &throttled, &err))
+            if (gv_ring_sample(&meter, &setup, NULL, &values[i], &throttled, &err))
                 die(&err);
         snprintf(
             what, sizeof(what), "ring of %d ranks, %zu KiB%s: right", ranks, bytes >> 10,
