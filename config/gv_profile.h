@@ -16,6 +16,9 @@
 /* The schema number this code writes and the newest that it reads. */
 #define GV_PROFILE_SCHEMA 1
 
+/* The most bytes that a profile may have. */
+#define GV_PROFILE_MAX (8u << 20)
+
 /* Operations, numbered as NCCL's ncclFunc_t numbers them (2.19 to 2.32) where NCCL has one. */
 enum gv_op {
     GV_OP_BROADCAST,

@@ -3,10 +3,15 @@
 #ifndef GV_STAMP_H
 #define GV_STAMP_H
 
+#include <stdbool.h>
+
 #include "base/gv_error.h"
 #include "config/gv_machine.h"
 
 #define GV_STAMP_SCHEMA 1
+
+/* The most bytes that a stamp may have. */
+#define GV_STAMP_MAX (8u << 20)
 
 struct gv_stamp {
     char host[65], boot_id[40], driver[32], date[32], tool[64];
@@ -30,6 +35,11 @@ int gv_stamp_find(const struct gv_machine *machine, struct gv_stamp *out, struct
 int gv_stamp_path(char *out, struct gv_error *err);
 
 /* Only a file that can be believed (see above) and that is whole. */
+/* Whether the profile itself is this host's verification, so that no stamp is needed: it was
+ * measured on these very cards (matched by UUID) with the driver that is loaded, or
+ * GV100_ASSUME_VERIFIED=1 says so. */
+bool gv_profile_own_word(const struct gv_profile *profile, const struct gv_machine *machine);
+
 int gv_stamp_read(const char *path, struct gv_stamp *out, struct gv_error *err);
 /* Whole or not at all, mode 0644; missing folders are made. */
 int gv_stamp_write(const struct gv_stamp *stamp, const char *path, struct gv_error *err);

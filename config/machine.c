@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/file.h"
+#include "base/gv_file.h"
 
 #define NVIDIA 0x10de
 
@@ -159,7 +159,7 @@ static void uuid_from_driver(const char *bus_id, char out[48])
     char path[PATH_MAX];
     size_t len;
     snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", bus_id);
-    char *text = gv_file_read(path, GV_FILE_ANY, &len, NULL);
+    char *text = gv_file_read(path, GV_FILE_ANY, 65536, &len, NULL);
     char *at = text ? strstr(text, "GPU UUID:") : NULL;
     if (at) {
         at += strlen("GPU UUID:");

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/gv_str.h"
-#include "config/file.h"
+#include "base/gv_file.h"
 #include "config/plain_locale.h"
 #include "config/schema.h"
 
@@ -29,8 +29,8 @@ struct gv_profile *
 gv_profile_parse(const char *text, unsigned long len, const char *name, struct gv_error *err)
 {
     struct gv_yaml tree;
-    if (len > GV_FILE_MAX) {
-        gv_error_at(err, name, 0, 0, "the file is larger than %u bytes", GV_FILE_MAX);
+    if (len > GV_PROFILE_MAX) {
+        gv_error_at(err, name, 0, 0, "the file is larger than %u bytes", GV_PROFILE_MAX);
         return NULL;
     }
     if (gv_yaml_parse(&tree, text, len, name, err))
@@ -53,7 +53,7 @@ gv_profile_parse(const char *text, unsigned long len, const char *name, struct g
 struct gv_profile *gv_profile_read(const char *path, struct gv_error *err)
 {
     size_t len;
-    char *text = gv_file_read(path, GV_FILE_ANY, &len, err);
+    char *text = gv_file_read(path, GV_FILE_ANY, GV_PROFILE_MAX, &len, err);
     if (!text)
         return NULL;
     struct gv_profile *profile = gv_profile_parse(text, len, path, err);

@@ -24,20 +24,6 @@ static void warn(const char *what, const struct gv_error *err)
         gv_error_format(err, text, sizeof(text)));
 }
 
-static bool replayed(void)
-{
-    return strcmp(gv_sysfs_root(), "/sys") != 0;
-}
-
-/* Measured on these very cards, with this driver: then its own verification is this host's. */
-static bool measured_here(const struct gv_state *s)
-{
-    const struct gv_profile *p = s->profile;
-    if (p->match != GV_MATCH_UUID || strcmp(p->provenance.driver, s->machine.driver))
-        return false;
-    return p->provenance.kind == GV_CUDA || (p->provenance.kind == GV_VIRTUAL && replayed());
-}
-
 static void take_stamp(struct gv_state *s, const struct gv_stamp *stamp)
 {
     for (int a = 0; a < s->machine.ngpus; a++) {
@@ -56,8 +42,7 @@ static void take_stamp(struct gv_state *s, const struct gv_stamp *stamp)
 
 static void load_verification(struct gv_state *s)
 {
-    const char *assume = gv_env_get("GV100_ASSUME_VERIFIED");
-    s->own_word = measured_here(s) || (assume && !strcmp(assume, "1"));
+    s->own_word = gv_profile_own_word(s->profile, &s->machine);
     if (s->own_word)
         return;
     static struct gv_stamp stamp; /* 40 KiB: too much for a caller's small stack; used once, here */
@@ -74,7 +59,7 @@ static int load_profile(struct gv_state *s, struct gv_error *err)
     s->profile = gv_profile_find(&s->machine, s->to_profile, path, err);
     if (!s->profile)
         return -1;
-    if (s->profile->provenance.kind == GV_VIRTUAL && !replayed())
+    if (s->profile->provenance.kind == GV_VIRTUAL && !s->machine.replayed)
         return gv_error_at(
             err, path, 0, 0,
             "this profile comes from a virtual machine and says nothing about this one; run 'gv100 "

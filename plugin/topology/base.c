@@ -2,23 +2,25 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "plugin/topology/file.h"
+#include "base/gv_file.h"
 #include "plugin/topology/tree.h"
 
 struct gv_tree *gv_tree_from_file(const char *path, struct gv_error *err)
 {
-    struct gv_str text = {0};
+    size_t len;
+    char *text = gv_file_read(path, GV_FILE_ANY, GV_TREE_MAX_FILE, &len, err);
+    if (!text)
+        return NULL;
     struct gv_tree *tree = NULL;
-    if (!gv_tree_read_file(path, GV_TREE_MAX_FILE, &text, err)) {
-        if (text.len)
-            tree = gv_tree_parse(text.data, text.len, path, err);
-        else
-            gv_error_at(err, path, 0, 0, "is empty");
-    }
-    gv_str_free(&text);
+    if (len)
+        tree = gv_tree_parse(text, len, path, err);
+    else
+        gv_error_at(err, path, 0, 0, "is empty");
+    free(text);
     return tree;
 }
 

@@ -7,7 +7,7 @@
 #include <cpuid.h>
 #endif
 
-#include "plugin/topology/file.h"
+#include "base/gv_file.h"
 
 /* NCCL (2.19 to 2.30) adds the extended family shifted by four, the kernel adds it unshifted. */
 static int nccl_family(int kernel_family)
@@ -28,7 +28,7 @@ static bool by_modalias(const char *sysfs, struct gv_cpu_kind *kind)
     unsigned vendor, family, model;
 
     snprintf(path, sizeof(path), "%s/devices/system/cpu/modalias", sysfs);
-    if (gv_tree_read_line(path, line, sizeof(line)) < 0)
+    if (gv_file_line(path, line, sizeof(line)))
         return false;
     if (sscanf(line, "cpu:type:x86,ven%4xfam%4xmod%4x", &vendor, &family, &model) == 3) {
         strcpy(kind->arch, "x86_64");
@@ -84,8 +84,9 @@ static int set_affinity(struct gv_elem *cpu, const char *numaid, const char *sys
 {
     char path[PATH_MAX], mask[GV_TREE_MAX_VALUE + 2];
     snprintf(path, sizeof(path), "%s/devices/system/node/node%s/cpumap", sysfs, numaid);
-    int len = gv_tree_read_line(path, mask, sizeof(mask));
-    return len > 0 && len <= GV_TREE_MAX_VALUE ? gv_elem_set(cpu, "affinity", mask) : 0;
+    if (gv_file_line(path, mask, sizeof(mask)) || !mask[0] || strlen(mask) > GV_TREE_MAX_VALUE)
+        return 0;
+    return gv_elem_set(cpu, "affinity", mask);
 }
 
 /* All in NCCL's order. They must be there: NCCL fills in only the CPU of a rank's own GPU, but

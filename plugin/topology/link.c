@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/topology/file.h"
+#include "base/gv_file.h"
 
 /* NCCL 2.19.3 to 2.30.7 compare the beginnings only, in this order; a speed that is not here
  * ("16.0 GT/s" without "PCIe", "") counts as 60. */
@@ -45,7 +45,7 @@ static void line_of(
 {
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s/bus/pci/devices/%s%s/%s", sysfs, bus_id, up, file);
-    gv_tree_read_line(path, out, size);
+    gv_file_line(path, out, size);
 }
 
 static float number_of(const char *speed)

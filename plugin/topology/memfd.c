@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "plugin/topology/file.h"
+#include "base/gv_file.h"
 #include "plugin/topology/tree.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -41,11 +41,7 @@ static int read_back(const struct gv_tree *tree, int fd, struct gv_error *err)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    struct gv_str text = {0};
-    struct gv_tree *again = NULL;
-    if (!gv_tree_read_file(path, GV_TREE_MAX_FILE, &text, err))
-        again = gv_tree_parse(text.data ? text.data : "", text.len, path, err);
-    gv_str_free(&text);
+    struct gv_tree *again = gv_tree_from_file(path, err);
     if (!again)
         return -1;
     bool same = gv_elem_equal(tree->root, again->root);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "plugin/topology/cpu.h"
-#include "plugin/topology/file.h"
+#include "base/gv_file.h"
 #include "plugin/topology/tree.h"
 
 /* NICs are listed while the tree stays so small: NCCL adds its gpu, nvlink, nic and net elements to
@@ -50,7 +50,7 @@ device_file(const struct builder *b, const char *bus_id, const char *file, char 
 {
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/%s", b->sysfs, bus_id, file);
-    gv_tree_read_line(path, out, size);
+    gv_file_line(path, out, size);
 }
 
 static bool is_virtual(const struct builder *b, const char *bus_id)
@@ -132,7 +132,7 @@ static struct gv_elem *new_pci(const char *path)
     if (!elem)
         return NULL;
     snprintf(file, sizeof(file), "%s/class", path);
-    gv_tree_read_line(file, class, sizeof(class));
+    gv_file_line(file, class, sizeof(class));
     if (gv_elem_set(elem, "busid", strrchr(path, '/') + 1) ||
         (class[0] && gv_elem_set(elem, "class", class))) {
         gv_elem_free(elem);
@@ -152,7 +152,7 @@ static struct gv_elem *cpu_of(struct builder *b, const char *path)
 {
     char file[PATH_MAX + 16], numaid[8];
     snprintf(file, sizeof(file), "%s/numa_node", path);
-    gv_tree_read_line(file, numaid, sizeof(numaid));
+    gv_file_line(file, numaid, sizeof(numaid));
     return gv_cpu_element(b->tree, numaid, &b->kind, b->sysfs);
 }
 
@@ -233,7 +233,7 @@ static int by_number(const void *a, const void *b)
 /* Every NUMA node that has processors. */
 static int add_nodes(struct builder *b)
 {
-    char path[PATH_MAX], mask[1024];
+    char path[PATH_MAX], mask[4096];
     int node[GV_TREE_MAX_CPUS], n = 0, rc = 0;
     snprintf(path, sizeof(path), "%s/devices/system/node", b->sysfs);
     DIR *dir = opendir(path);
@@ -251,7 +251,7 @@ static int add_nodes(struct builder *b)
         char numaid[16], map[PATH_MAX];
         snprintf(numaid, sizeof(numaid), "%d", node[i]);
         snprintf(map, sizeof(map), "%s/devices/system/node/node%s/cpumap", b->sysfs, numaid);
-        gv_tree_read_line(map, mask, sizeof(mask));
+        gv_file_line(map, mask, sizeof(mask));
         if (mask[strspn(mask, "0,")] && !gv_cpu_element(b->tree, numaid, &b->kind, b->sysfs))
             rc = -1;
     }

@@ -58,18 +58,6 @@ static int find_profile(struct gv_source *s, struct gv_error *err)
     return s->profile ? 0 : -1;
 }
 
-/* As the plugin sees it: measured on these very cards with this driver, then the profile's own
- * verification is this host's. */
-static bool own_word(const struct gv_source *s)
-{
-    const char *assume = getenv("GV100_ASSUME_VERIFIED");
-    const struct gv_profile *p = s->profile;
-    if (assume && !strcmp(assume, "1"))
-        return true;
-    return p->match == GV_MATCH_UUID && !strcmp(p->provenance.driver, s->machine.driver) &&
-           p->provenance.kind == GV_CUDA;
-}
-
 static int
 open_both(struct gv_source *s, const char *profile, const char *machine, struct gv_error *err)
 {
@@ -87,7 +75,7 @@ open_both(struct gv_source *s, const char *profile, const char *machine, struct 
                 : find_profile(s, err))
         return -1;
     numbered_as_machine(s);
-    s->own_word = own_word(s);
+    s->own_word = gv_profile_own_word(s->profile, &s->machine);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-#include "config/file.h"
+#include "base/gv_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,15 +25,16 @@ static const char *kind_of(const struct stat *st)
                                    : "a device";
 }
 
-static int
-believe(const struct stat *st, const char *path, enum gv_file_trust trust, struct gv_error *err)
+static int believe(
+    const struct stat *st, const char *path, enum gv_file_trust trust, size_t most,
+    struct gv_error *err)
 {
     if (!S_ISREG(st->st_mode))
         return gv_error_at(err, path, 0, 0, "this is %s, a file is expected", kind_of(st));
-    if (st->st_size > (off_t)GV_FILE_MAX)
+    if (st->st_size > (off_t)most)
         return gv_error_at(
-            err, path, 0, 0, "the file has %lld bytes, more than the %u that are read",
-            (long long)st->st_size, GV_FILE_MAX);
+            err, path, 0, 0, "the file has %lld bytes, more than the %zu that are read",
+            (long long)st->st_size, most);
     if (trust == GV_FILE_ANY)
         return 0;
     if (st->st_uid != 0 && st->st_uid != geteuid())
@@ -48,11 +49,11 @@ believe(const struct stat *st, const char *path, enum gv_file_trust trust, struc
 }
 
 /* Reads into a text that grows; *n is its length even where the limit was passed. NULL: errno. */
-static char *read_up_to_limit(int fd, size_t *n)
+static char *read_up_to_limit(int fd, size_t most, size_t *n)
 {
     size_t cap = 16384;
     char *text = malloc(cap + 1);
-    for (*n = 0; text && *n <= GV_FILE_MAX;) {
+    for (*n = 0; text && *n <= most;) {
         ssize_t got = read(fd, text + *n, cap - *n);
         if (got < 0 && errno != EINTR) {
             free(text);
@@ -72,16 +73,16 @@ static char *read_up_to_limit(int fd, size_t *n)
 }
 
 /* Files of sysfs and proc do not say their size, so what counts is what was read. */
-static char *slurp(int fd, const char *path, size_t *len, struct gv_error *err)
+static char *slurp(int fd, const char *path, size_t most, size_t *len, struct gv_error *err)
 {
     size_t n;
-    char *text = read_up_to_limit(fd, &n);
+    char *text = read_up_to_limit(fd, most, &n);
     if (!text) {
         fail_errno(err, path, "cannot be read");
         return NULL;
     }
-    if (n > GV_FILE_MAX) {
-        gv_error_at(err, path, 0, 0, "the file is larger than %u bytes", GV_FILE_MAX);
+    if (n > most) {
+        gv_error_at(err, path, 0, 0, "the file is larger than %zu bytes", most);
         free(text);
         return NULL;
     }
@@ -90,7 +91,8 @@ static char *slurp(int fd, const char *path, size_t *len, struct gv_error *err)
     return text;
 }
 
-char *gv_file_read(const char *path, enum gv_file_trust trust, size_t *len, struct gv_error *err)
+char *gv_file_read(
+    const char *path, enum gv_file_trust trust, size_t most, size_t *len, struct gv_error *err)
 {
     int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
     int fd = open(path, trust == GV_FILE_TRUSTED ? flags | O_NOFOLLOW : flags);
@@ -105,8 +107,8 @@ char *gv_file_read(const char *path, enum gv_file_trust trust, size_t *len, stru
     char *text = NULL;
     if (fstat(fd, &st))
         fail_errno(err, path, "cannot be read");
-    else if (!believe(&st, path, trust, err))
-        text = slurp(fd, path, len, err);
+    else if (!believe(&st, path, trust, most, err))
+        text = slurp(fd, path, most, len, err);
     close(fd);
     return text;
 }

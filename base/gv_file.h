@@ -1,23 +1,21 @@
 /* Files read within bounds and replaced whole. */
-#ifndef GV_CONFIG_FILE_H
-#define GV_CONFIG_FILE_H
+#ifndef GV_FILE_H
+#define GV_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/gv_error.h"
 
-/* The most that a profile or stamp may hold. */
-#define GV_FILE_MAX (8u << 20)
-
 enum gv_file_trust {
     GV_FILE_ANY,    /* any regular file, through links too */
     GV_FILE_TRUSTED /* no link, owned by root or this user, writable for its owner alone */
 };
 
-/* Reads a regular file of at most GV_FILE_MAX bytes; never blocks on a pipe or device. Returns a
+/* Reads a regular file of at most `most` bytes; never blocks on a pipe or device. Returns a
  * terminated text for free() and its length, or NULL with `err`. */
-char *gv_file_read(const char *path, enum gv_file_trust trust, size_t *len, struct gv_error *err);
+char *gv_file_read(
+    const char *path, enum gv_file_trust trust, size_t most, size_t *len, struct gv_error *err);
 
 /* Reads the first line of a small file of sysfs or proc into `out` (blanks at its end dropped).
  * Returns 0, or -1 and `out` empty: not there, no regular file, longer than `size`. */
