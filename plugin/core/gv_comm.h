@@ -37,7 +37,8 @@ struct gv_comm {
     char trouble[400]; /* a WARN of this rank's own, "" none */
     const char *note;  /* an INFO about rule 6, NULL none */
     atomic_int holders;
-    struct gv_comm *next; /* list of those that wait for their init thread; comm.c */
+    const struct gv_table *table; /* what the tuner serves from gv_comm_settle on; NULL nothing */
+    struct gv_comm *next;         /* list of those that wait for their init thread; comm.c */
 };
 
 /* Registers this rank. One holder: the caller. NULL only when out of memory; a failed registration
@@ -82,10 +83,10 @@ void gv_comm_settle(struct gv_comm *comm);
 /* The file to hand over, or NULL for none. Valid until the communicator ends, and a while longer.
  */
 const char *gv_comm_file(const struct gv_comm *comm);
-/* The tuner's table, or NULL. In the hot path, hence here. */
+/* The tuner's table once the communicator is settled, or NULL. In the hot path, hence here. */
 static inline const struct gv_table *gv_comm_table(const struct gv_comm *comm)
 {
-    return comm->committed && comm->decision ? comm->decision->table : NULL;
+    return comm->table;
 }
 
 /* Queues what was decided for NCCL's log. */

@@ -11,11 +11,15 @@
 #include "plugin/policy/gv_policy.h"
 
 /* What to do for the sizes from the end of the row before (exclusive) to max_bytes. Rows leave no
- * gap: where nothing is advised a row says so. */
+ * gap: where nothing is advised a row says so. Four to a cache line, and no case to tell apart: a
+ * row without a choice names the first cell and leaves it as it is. */
 struct gv_advice {
     uint64_t max_bytes;
-    int8_t algorithm, protocol; /* both -1: no choice of these */
-    uint8_t channels;           /* 0: NCCL's own number */
+    float
+        cost; /* the most that the named cell may cost from now on: 0, or INFINITY for no choice */
+    uint8_t algorithm, protocol;
+    uint8_t no_choice; /* 1: NCCL's own algorithm and protocol */
+    uint8_t channels;  /* 0: NCCL's own number */
 };
 
 /* Buckets a power of two is cut into, and buckets in all: sizes under GV_TABLE_STEPS have one each.
@@ -48,15 +52,49 @@ static inline unsigned gv_table_bucket(uint64_t bytes)
     return shift * GV_TABLE_STEPS + (unsigned)(bytes >> shift);
 }
 
-/* The row for this size, or NULL. */
-const struct gv_advice *gv_table_find(const struct gv_op_table *op, uint64_t bytes);
+/* For rows crowded into one bucket: where to go on from, at most eight rows before the one wanted.
+ */
+unsigned gv_table_bisect(const struct gv_advice *rows, unsigned low, unsigned high, uint64_t bytes);
+
+/* The row that holds this size. Sizes come in no order that a processor could foresee, so the usual
+ * steps are taken without a branch: a wrong guess costs more than the whole look-up. */
+static inline const struct gv_advice *gv_table_find(const struct gv_op_table *op, uint64_t bytes)
+{
+    const struct gv_advice *rows = op->rows;
+    unsigned bucket = gv_table_bucket(bytes);
+    unsigned at = op->first[bucket], end = op->first[bucket + 1];
+    if (__builtin_expect(end - at > 8, 0))
+        at = gv_table_bisect(rows, at, end, bytes);
+    at += rows[at].max_bytes < bytes;
+    at += rows[at].max_bytes < bytes;
+    while (__builtin_expect(rows[at].max_bytes < bytes, 0))
+        at++;
+    return &rows[at];
+}
+
+void gv_table_veto(float *costs, int nalgo, int nproto);
 
 /* Applies the table to NCCL's cost table (tuner v3 and later): costs is float[nalgo][nproto] in us,
- * -1 where NCCL offers nothing. A cell of -1 is never written.
- * `*channels` is written only where a row says so. */
-void gv_table_apply(
+ * -1 where NCCL offers nothing, and such a cell stays -1. `*channels` is changed only where a row
+ * says so. Without a branch on what the row says, for the same reason as above. */
+static inline void gv_table_apply(
     const struct gv_table *table, int func, size_t bytes, float *costs, int nalgo, int nproto,
-    int *channels);
+    int *channels)
+{
+    if (table->veto_ll128)
+        gv_table_veto(costs, nalgo, nproto);
+    if ((unsigned)func >= GV_OP_COUNT || !table->ops[func])
+        return;
+    const struct gv_advice *advice = gv_table_find(table->ops[func], bytes);
+    if (advice->algorithm >= nalgo || advice->protocol >= nproto)
+        return;
+    float *cell = &costs[advice->algorithm * nproto + advice->protocol];
+    unsigned follow = advice->no_choice | (*cell >= 0);
+    *cell = *cell < advice->cost ? *cell : advice->cost;
+    unsigned advised = advice->channels & -follow;
+    unsigned own = (unsigned)*channels & -(unsigned)!advised;
+    *channels = (int)(advised | own);
+}
 
 /* The same for tuner v1 and v2, which take one pair instead of costs. NCCL before 2.22 does not
  * check that a pair is available, so only pairs that always are will be named: ring with LL or

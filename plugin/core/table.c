@@ -1,5 +1,6 @@
 #include "plugin/core/gv_table.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +8,7 @@
  * available, never chosen. -1 would be chosen from 2.31 on. */
 #define VETO_COST 1e9f
 
-/* For rows crowded into one bucket: where to go on from, at most eight rows before the one wanted.
- */
-static __attribute__((noinline)) unsigned
-bisect(const struct gv_advice *rows, unsigned low, unsigned high, uint64_t bytes)
+unsigned gv_table_bisect(const struct gv_advice *rows, unsigned low, unsigned high, uint64_t bytes)
 {
     while (high - low > 8) {
         unsigned middle = low + (high - low) / 2;
@@ -22,34 +20,8 @@ bisect(const struct gv_advice *rows, unsigned low, unsigned high, uint64_t bytes
     return low;
 }
 
-/* The row that holds this size. Sizes come in no order that a processor could foresee, so the usual
- * steps are taken without a branch: a wrong guess costs more than the whole look-up. */
-static inline const struct gv_advice *row_of(const struct gv_op_table *op, uint64_t bytes)
-{
-    const struct gv_advice *rows = op->rows;
-    unsigned bucket = gv_table_bucket(bytes);
-    unsigned at = op->first[bucket], end = op->first[bucket + 1];
-    if (__builtin_expect(end - at > 8, 0))
-        at = bisect(rows, at, end, bytes);
-    at += rows[at].max_bytes < bytes;
-    at += rows[at].max_bytes < bytes;
-    while (__builtin_expect(rows[at].max_bytes < bytes, 0))
-        at++;
-    return &rows[at];
-}
-
-static bool silent(const struct gv_advice *advice)
-{
-    return advice->algorithm < 0 && !advice->channels;
-}
-
-const struct gv_advice *gv_table_find(const struct gv_op_table *op, uint64_t bytes)
-{
-    const struct gv_advice *advice = row_of(op, bytes);
-    return silent(advice) ? NULL : advice;
-}
-
-static void veto_ll128(float *costs, int nalgo, int nproto)
+/* LL128 of every algorithm, where NCCL offers it. */
+void gv_table_veto(float *costs, int nalgo, int nproto)
 {
     if (nproto <= GV_PROTO_LL128)
         return;
@@ -58,32 +30,6 @@ static void veto_ll128(float *costs, int nalgo, int nproto)
         if (*cell >= 0)
             *cell = VETO_COST;
     }
-}
-
-/* Without a branch on what the row says, for the same reason as above. A cell below zero stays. */
-static inline void
-follow(const struct gv_advice *advice, float *costs, int nalgo, int nproto, int *channels)
-{
-    float no_choice = 0;
-    if (advice->algorithm >= nalgo || advice->protocol >= nproto)
-        return;
-    float *chosen = &costs[advice->algorithm * nproto + advice->protocol];
-    float *cell = advice->algorithm < 0 ? &no_choice : chosen;
-    unsigned offered = *cell >= 0;
-    *cell = *cell < 0 ? *cell : 0;
-    unsigned advised = advice->channels * offered;
-    unsigned keep = (unsigned)!advised * ~0u;
-    *channels = (int)(advised | ((unsigned)*channels & keep));
-}
-
-void gv_table_apply(
-    const struct gv_table *table, int func, size_t bytes, float *costs, int nalgo, int nproto,
-    int *channels)
-{
-    if (table->veto_ll128)
-        veto_ll128(costs, nalgo, nproto);
-    if ((unsigned)func < GV_OP_COUNT && table->ops[func])
-        follow(row_of(table->ops[func], bytes), costs, nalgo, nproto, channels);
 }
 
 static bool always_available(int func, const struct gv_advice *advice)
@@ -99,9 +45,7 @@ void gv_table_apply_pair(
     if ((unsigned)func >= GV_OP_COUNT || !table->ops[func])
         return;
     const struct gv_advice *advice = gv_table_find(table->ops[func], bytes);
-    if (!advice)
-        return;
-    if (advice->algorithm >= 0) {
+    if (!advice->no_choice) {
         if (!always_available(func, advice))
             return;
         *algorithm = advice->algorithm;
@@ -137,7 +81,20 @@ static void index_rows(struct gv_op_table *op)
 
 static struct gv_advice silence(uint64_t max_bytes)
 {
-    return (struct gv_advice){.max_bytes = max_bytes, .algorithm = -1, .protocol = -1};
+    return (struct gv_advice){.max_bytes = max_bytes, .cost = INFINITY, .no_choice = 1};
+}
+
+static struct gv_advice advice_of(const struct gv_tuner_row *row)
+{
+    struct gv_advice advice = silence(row->max_bytes);
+    advice.channels = (uint8_t)row->channels;
+    if (row->algorithm < 0)
+        return advice;
+    advice.cost = 0;
+    advice.no_choice = 0;
+    advice.algorithm = (uint8_t)row->algorithm;
+    advice.protocol = (uint8_t)row->protocol;
+    return advice;
 }
 
 /* Fills op->rows[2 * n + 1] with the plan's usable rows of this operation, at most `n`, and the
@@ -154,12 +111,7 @@ static void fill_rows(
             continue;
         if (row->min_bytes > behind)
             *at++ = silence(row->min_bytes - 1);
-        *at++ = (struct gv_advice){
-            .max_bytes = row->max_bytes,
-            .algorithm = (int8_t)row->algorithm,
-            .protocol = (int8_t)row->protocol,
-            .channels = (uint8_t)row->channels,
-        };
+        *at++ = advice_of(row);
         op->nrows++;
         behind = row->max_bytes + 1;
     }
