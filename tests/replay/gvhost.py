@@ -51,6 +51,15 @@ def trace(comm, rank=0):
     return [line["what"] for line in comm["trace"] if line["rank"] in (rank, -1)]
 
 
+def lines(comm, level, *but):
+    """What was logged at that level, each text once, without those that hold one of `but`."""
+    return sorted({l for l in comm["log"] if l.startswith(level) and not any(b in l for b in but)})
+
+
+# A profile of another NCCL release: its transports are used, and that is said once.
+OTHER_NCCL = "the profile was measured with NCCL"
+
+
 def done():
     print(f"{len(failed)} failed")
     sys.exit(1 if failed else 0)

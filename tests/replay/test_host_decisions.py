@@ -37,7 +37,7 @@ def compare(release, comms, name, table):
         check(f"{where}: all ranks alike", comm["consistent"], True)
         check(f"{where}: all-to-all", comm.get("alltoall", "ok"), "ok")
         check(f"{where}: protocol", comm["protocol"], "SIMPLE")
-        check(f"{where}: warnings", [l for l in comm["log"] if l.startswith("WARN")], [])
+        check(f"{where}: warnings", lines(comm, "WARN", OTHER_NCCL), [])
         if want == "p2p":
             check(f"{where}: transports", kind(comm), "p2p")
         else:
