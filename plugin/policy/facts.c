@@ -208,7 +208,7 @@ void gv_facts_finish(struct gv_facts *facts)
 gv_gpuset gv_facts_islands(const struct gv_facts *facts, gv_gpuset gpus)
 {
     gv_gpuset islands = 0;
-    for (; gpus; gpus &= gpus - 1)
+    for (gpus &= machine_gpus(facts->profile); gpus; gpus &= gpus - 1)
         islands |= GV_GPU_BIT(gv_gpuset_first(facts->island[gv_gpuset_first(gpus)]));
     return islands;
 }

@@ -162,20 +162,29 @@ static void check_harmless(const char *what, const struct gv_plan *plan, bool wa
         fail_msg("%s: P2P through a third GPU: %s", what, plan->reason);
 }
 
+/* All plans are carried out with GV_TEST_ALL set, else small groups, runs of GPUs that start at 0
+ * and one plan in four: a full turn takes half a minute. */
+static bool carried_out(gv_gpuset gpus, int plan)
+{
+    bool run = !(gpus & (gpus + 1));
+    return getenv("GV_TEST_ALL") || gv_gpuset_count(gpus) <= 3 || run || plan % 4 == 0;
+}
+
 static void every_group_of_4028(void **state)
 {
     (void)state;
     struct machine m = read_machine("4028-none");
     struct gv_build *build = gv_build_4028();
-    int plans = 0;
+    int plans = 0, done = 0;
     m.nop2p = GV_GPU_BIT(10);
     for (gv_gpuset gpus = 3; gpus < GV_GPU_BIT(11); gpus++) {
         struct gv_policy_in in = {.profile = &build->profile, .gpus = gpus, .one_node = true};
         struct gv_plan plan;
         gv_policy_decide(&in, &plan);
-        if (plan.nedits) {
+        plans += plan.nedits > 0;
+        if (plan.nedits && carried_out(gpus, plans)) {
             char list[256];
-            carry_out(&m, gpus, &plan, releases[plans++ % 4]);
+            carry_out(&m, gpus, &plan, releases[done++ % 4]);
             gv_gpuset_format(gpus, list, sizeof(list));
             check_harmless(list, &plan, false);
             if (strchr(out.transport, 'S'))
@@ -184,7 +193,7 @@ static void every_group_of_4028(void **state)
         gv_plan_finish(&plan);
     }
     gv_build_free(build);
-    print_message("%d plans carried out\n", plans);
+    print_message("%d of %d plans carried out\n", done, plans);
     assert_true(plans > 900);
 }
 
@@ -315,7 +324,7 @@ static void one_machine(const char *name, bool all)
     for (int gpu = 0; gpu < m.ngpus; gpu++)
         m.sm[gpu] = 70;
     struct gv_build *build = profile_of(&m);
-    gv_gpuset step = m.ngpus > 8 ? 37 : m.ngpus > 6 ? 5 : 1;
+    gv_gpuset step = m.ngpus > 8 ? 101 : m.ngpus > 6 ? 11 : 1;
     for (gv_gpuset gpus = 3; gpus < GV_GPU_BIT(m.ngpus); gpus += step)
         if (gv_gpuset_count(gpus) > 1) {
             measure_gain(build, gpus);
@@ -376,7 +385,7 @@ static int one_bad_pair(
     return acts;
 }
 
-/* Every pair of the machine, alone and among all GPUs. */
+/* Every pair of the machine, alone and beside its first GPUs. */
 static void bad_pairs(void **state)
 {
     (void)state;
@@ -395,9 +404,9 @@ static void bad_pairs(void **state)
                 for (int r = 0; r < 2; r++, n++) {
                     gv_gpuset pair = GV_GPU_BIT(a) | GV_GPU_BIT(b);
                     acts += one_bad_pair(&m, build, pair, a, b, old_and_new[r]);
-                    acts += one_bad_pair(&m, build, GV_GPU_BIT(m.ngpus) - 1, a, b, old_and_new[r]);
+                    acts += one_bad_pair(&m, build, pair | 0xf, a, b, old_and_new[r]);
                 }
-        print_message("%-28s %3d bad pairs, %3d had to be separated\n", names[i], n, acts);
+        print_message("%-28s %3d bad pairs, %3d had to be separated\n", names[i], 2 * n, acts);
         assert_true(acts > 0);
         gv_build_free(build);
     }

@@ -81,6 +81,9 @@ static void crossings(void **state)
         expect(
             machine(rows[i].sizes, "00000000", 70), rows[i].gpus, rows[i].edits[0] ? P2P : DEFAULT,
             rows[i].edits, "GB/s busbw");
+    /* GPU 4 takes part alone, but its island mates are peers too */
+    expect(machine("47", "01", 70), "0-4", P2P, "lend 3-4 lend 4-0", "edges 3-4 and 4-0");
+    expect(machine("48", "01", 70), "0-4", DEFAULT, "", "more than CUDA's 8 peers");
     expect(machine("88", "01", 90), "0-15", P2P, "lend 7-8 lend 15-0", "edges 7-8 and 15-0");
     expect(machine("99", "01", 90), "0-17", DEFAULT, "", "more than CUDA's 8 peers a GPU");
 }
@@ -114,6 +117,31 @@ static void order_of_islands(void **state)
     build = machine("222", "000", 70);
     gv_build_path(build, "0,1", "2-5", GV_PATH_PHB, 0, GV_P2P_REFUSED, NAN);
     expect(build, "0-5", MIXED, "lend 3-4", "edge 3-4 moves");
+}
+
+/* Between groups that gain nothing is turned on where a ring edge would stay on SHM. */
+static void interpolated_rings_are_whole(void **state)
+{
+    (void)state;
+    for (int refused = 0; refused < 2; refused++) {
+        struct gv_build *build = machine("333", "000", 70);
+        if (refused)
+            gv_build_path(build, "0", "3-8", GV_PATH_PHB, 0, GV_P2P_REFUSED, NAN);
+        gv_build_measured(
+            build, "1,3,6", GV_OP_ALL_REDUCE, "1G", "10 10 10", GV_EDIT_P2P_LEVEL, "12 12 12");
+        gv_build_measured(
+            build, "0-8", GV_OP_ALL_REDUCE, "1G", "10 10 10", GV_EDIT_P2P_LEVEL, "12 12 12");
+        verify_rest(build);
+        struct gv_policy_in in = {
+            .profile = &build->profile, .gpus = gv_build_set("0,3-8"), .one_node = true};
+        struct gv_plan plan;
+        gv_policy_decide(&in, &plan);
+        print_message("%s\n", plan.reason);
+        assert_int_equal(plan.transport, refused ? DEFAULT : P2P);
+        assert_int_equal(plan.evidence, refused ? GV_EVIDENCE_NONE : GV_EVIDENCE_INTERPOLATED);
+        gv_plan_finish(&plan);
+        gv_build_free(build);
+    }
 }
 
 /* Real NVLinks: a crossing that is joined needs nothing, lent links avoid GPUs that have some. */
@@ -155,6 +183,7 @@ static void chains_of_lent_links(void **state)
     expect(machine("1111", "0000", 70), "0-3", P2P, "bridge 0-3", "a bridge");
     expect(machine("1111", "0011", 70), "0-3", DEFAULT, "", "0 and 2, which are on two CPU nodes");
     expect(machine("11", "0?", 70), "0,1", DEFAULT, "", "0 and 1, whose CPU nodes are not known");
+    expect(machine("11", "??", 70), "0,1", DEFAULT, "", "0 and 1, whose CPU nodes are not known");
     expect(machine("111111111", "000000000", 70), "0-8", P2P, "bridge 0-8", "a bridge");
     expect(machine("1111111111", "0000000000", 70), "0-9", DEFAULT, "", "more than 9 GPUs");
     /* eight peers on the whole machine: island mates outside the communicator count */
@@ -344,6 +373,7 @@ int main(void)
         cmocka_unit_test(crossings),
         cmocka_unit_test(faster_pairs),
         cmocka_unit_test(order_of_islands),
+        cmocka_unit_test(interpolated_rings_are_whole),
         cmocka_unit_test(real_nvlinks),
         cmocka_unit_test(chains_of_lent_links),
         cmocka_unit_test(compute_capability),

@@ -117,6 +117,13 @@ static void thresholds(void **state)
     expect(build, "0-7", DEFAULT, NULL, "a loss of more than 3.9 % is refused");
     build->profile.policy.min_gain = build->profile.policy.max_loss = NAN; /* 3 and 5 % */
     expect(build, "0-7", P2P, NULL, "(+4.0 %");
+    gv_build_measured(
+        build, "0-6", ALL_REDUCE, "1G", "10 10 10", GV_EDIT_P2P_LEVEL, "10.25 10.25 10.25");
+    expect(build, "0-6", DEFAULT, NULL, "under the 3 %");
+    gv_build_measured(build, "0-5", ALL_REDUCE, "1G", "10 10 10", GV_EDIT_P2P_LEVEL, "11 11 11");
+    gv_build_measured(
+        build, "0-5", GV_OP_BROADCAST, "1G", "10 10 10", GV_EDIT_P2P_LEVEL, "9.4 9.4 9.4");
+    expect(build, "0-5", DEFAULT, NULL, "more than 5 % is refused");
     gv_build_free(build);
 }
 
@@ -156,6 +163,17 @@ static void losses(void **state)
          "AllReduce, 64M"},
         {{{ALL_REDUCE, "1G", "10 10 10", "10.1 10.1 10.1"},
           {ALL_REDUCE, "64M", "10 10 10", "10.2 10.2 10.2"}},
+         0,
+         DEFAULT,
+         "AllReduce, 1G"},
+        /* a loss whose samples touch is no difference, and the next size is asked */
+        {{{ALL_REDUCE, "1G", "10 10 9.6", "9.6 9.6 9.6"},
+          {ALL_REDUCE, "64M", "10 10 10", "12 12 12"}},
+         0,
+         P2P,
+         "AllReduce, 64M"},
+        {{{ALL_REDUCE, "1G", "10 10 9.61", "9.6 9.6 9.6"},
+          {ALL_REDUCE, "64M", "10 10 10", "12 12 12"}},
          0,
          DEFAULT,
          "AllReduce, 1G"},
