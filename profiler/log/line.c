@@ -1,0 +1,105 @@
+/* Who wrote a line, and what it says. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/log/log.h"
+
+static const char *const marks[] = {" NCCL INFO ", " NCCL WARN ", " NCCL TRACE "};
+
+/* The first mark of NCCL in `s`; its length goes to `len`. */
+static char *find_mark(char *s, size_t *len)
+{
+    char *best = NULL;
+    for (int i = 0; i < 3; i++) {
+        char *at = strstr(s, marks[i]);
+        if (at && (!best || at < best)) {
+            best = at;
+            *len = strlen(marks[i]);
+        }
+    }
+    return best;
+}
+
+static bool number_back(const char *start, const char **end, int *out)
+{
+    const char *p = *end;
+    while (p > start && isdigit((unsigned char)p[-1]))
+        p--;
+    if (p == *end || *end - p > 10)
+        return false;
+    *out = (int)strtol(p, NULL, 10);
+    *end = p;
+    return true;
+}
+
+static bool word_back(const char *start, const char **end, char c)
+{
+    if (*end <= start || (*end)[-1] != c)
+        return false;
+    (*end)--;
+    return true;
+}
+
+static bool host_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '-' || c == '.' || c == '_';
+}
+
+/* Reads "host:pid:tid [dev]" backwards from `end`; `*begin` receives where the host begins. */
+static bool
+speaker(const char *start, const char *end, struct gv_nlog_line *out, const char **begin)
+{
+    const char *p = end, *q;
+    if (!word_back(start, &p, ']')) { /* a WARN has "file.cc:41" between */
+        while (p > start && p[-1] != ']')
+            p--;
+        if (!word_back(start, &p, ']'))
+            return false;
+    }
+    if (!number_back(start, &p, &out->dev) || !word_back(start, &p, '['))
+        return false;
+    while (p > start && p[-1] == ' ')
+        p--;
+    if (!number_back(start, &p, &out->tid) || !word_back(start, &p, ':') ||
+        !number_back(start, &p, &out->pid) || !word_back(start, &p, ':'))
+        return false;
+    q = p;
+    while (q > start && host_char(q[-1]))
+        q--;
+    if (q == p)
+        return false;
+    snprintf(out->host, sizeof(out->host), "%.*s", (int)(p - q < 63 ? p - q : 63), q);
+    *begin = q;
+    return true;
+}
+
+bool gv_nlog_line(char *line, struct gv_nlog_line *out, char **rest)
+{
+    size_t len = 0;
+    const char *begin;
+    if (rest)
+        *rest = NULL;
+    char *mark = find_mark(line, &len);
+    if (!mark)
+        return false;
+    *out = (struct gv_nlog_line){.pid = -1, .tid = -1, .dev = -1};
+    speaker(line, mark, out, &begin);
+    out->warn = mark[6] == 'W';
+    out->text = mark + len;
+    while (*out->text == ' ')
+        out->text++;
+    /* Two ranks wrote at once: what is behind the second one's host belongs to it. */
+    size_t len2 = 0;
+    struct gv_nlog_line other;
+    char *mark2 = find_mark(mark + len, &len2);
+    if (mark2 && speaker(out->text, mark2, &other, &begin)) {
+        const char *glued = strstr(begin, out->host);
+        char *cut = (char *)(*out->host && glued && glued < mark2 ? glued : begin);
+        if (rest)
+            *rest = strdup(cut);
+        *cut = 0;
+    }
+    return true;
+}
