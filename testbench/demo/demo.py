@@ -129,7 +129,7 @@ def show_live(build, decisions):
     wrong = 0
     for comm, decision in zip(comms, decisions):
         handed = "edited" if comm["topology_file"] else "untouched"
-        print(f"  {comm['gpus']:<6} {handed:<9} {live_ring(comm, crossings)}")
+        print(f"  {comm['gpu_list']:<6} {handed:<9} {live_ring(comm, crossings)}")
         if not agrees(comm, decision) or comm["alltoall"] != "ok":
             wrong += 1
             print(style("31", f"         not as decided, or all-to-all failed ({comm['alltoall']})"))

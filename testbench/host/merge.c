@@ -184,10 +184,14 @@ static json_t *describe(
     json_t *first = rank_of_gpu(ranks, job->comms[c].gpus[0]);
     json_t *ring = first && json_object_get(first, "ring") ? json_object_get(first, "ring") : NULL;
 
-    for (int i = 0; i < job->comms[c].n; i++)
+    json_t *gpus = json_array(); /* in rank order */
+    for (int i = 0; i < job->comms[c].n; i++) {
         set |= GV_GPU_BIT(job->comms[c].gpus[i]);
+        json_array_append_new(gpus, json_integer(job->comms[c].gpus[i]));
+    }
     json_object_set_new(out, "comm", json_integer(c));
-    json_object_set_new(out, "gpus", json_string(gv_gpuset_format(set, text, sizeof(text))));
+    json_object_set_new(out, "gpus", gpus);
+    json_object_set_new(out, "gpu_list", json_string(gv_gpuset_format(set, text, sizeof(text))));
     json_object_set_new(out, "ring", ring ? json_copy(ring) : json_array());
     json_object_set_new(out, "edges", edges_of(ranks, ring));
     json_object_set_new(out, "topology_file", json_boolean(any_true(ranks, "topology_file")));
@@ -210,7 +214,7 @@ static void print_text(const json_t *comm)
 {
     size_t i;
     json_t *edge;
-    printf("%-8s ", json_string_value(json_object_get(comm, "gpus")));
+    printf("%-8s ", json_string_value(json_object_get(comm, "gpu_list")));
     json_array_foreach(json_object_get(comm, "edges"), i, edge) printf(
         "%s%lld-%s", i ? "-" : "", json_integer_value(json_object_get(edge, "from")),
         !strcmp(json_string_value(json_object_get(edge, "transport")), "P2P") ? "" : "(SHM)");

@@ -25,13 +25,13 @@ DECISIONS = [
 def untouched(gpus, release):
     """The ring that NCCL makes by itself."""
     comms = host("--no-plugin", "--release", release, *itertools.chain(*(("--comm", g) for g in gpus)))
-    return {c["gpus"]: (c["ring"], transports(c), c["channels"]) for c in comms}
+    return {c["gpu_list"]: (c["ring"], transports(c), c["channels"]) for c in comms}
 
 
 def compare(release, comms, name, table):
     for comm in comms:
-        want = table[comm["gpus"]]
-        where = f"{release} {name} {comm['gpus']}"
+        want = table[comm["gpu_list"]]
+        where = f"{release} {name} {comm['gpu_list']}"
         check(f"{where}: error", comm["error"], None)
         check(f"{where}: file", comm["topology_file"], want == "p2p")
         check(f"{where}: all ranks alike", comm["consistent"], True)
@@ -42,7 +42,7 @@ def compare(release, comms, name, table):
             check(f"{where}: transports", kind(comm), "p2p")
         else:
             check(f"{where}: as without the plugin",
-                  (comm["ring"], transports(comm), comm["channels"]), own[comm["gpus"]])
+                  (comm["ring"], transports(comm), comm["channels"]), own[comm["gpu_list"]])
 
 
 def normal(gpus):
