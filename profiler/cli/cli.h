@@ -13,7 +13,7 @@
 /* Exit statuses of the command, the same for every subcommand. `run` passes on its command's. */
 enum gv_exit {
     GV_EXIT_OK = 0,
-    GV_EXIT_NO = 1,     /* the answer is no: `check`; elsewhere only with --exit-code */
+    GV_EXIT_NO = 1,     /* the answer is no: `check`, `doctor`; elsewhere only with --exit-code */
     GV_EXIT_USAGE = 2,  /* the command line is wrong */
     GV_EXIT_FAILED = 3, /* the machine, a profile or a file could not be read */
 };
@@ -29,7 +29,7 @@ struct gv_command {
 };
 
 extern const struct gv_command gv_cmd_calibrate, gv_cmd_check, gv_cmd_env, gv_cmd_explain,
-    gv_cmd_run, gv_cmd_show, gv_cmd_verify;
+    gv_cmd_log, gv_cmd_run, gv_cmd_show, gv_cmd_verify;
 
 /* All of them in the order of `gv100 --help`, ended by NULL. */
 extern const struct gv_command *const gv_commands[];

@@ -7,8 +7,8 @@
 #include "profiler/cli/cli.h"
 
 const struct gv_command *const gv_commands[] = {
-    &gv_cmd_calibrate, &gv_cmd_verify, &gv_cmd_explain, &gv_cmd_show,
-    &gv_cmd_check,     &gv_cmd_env,    &gv_cmd_run,     NULL,
+    &gv_cmd_calibrate, &gv_cmd_verify, &gv_cmd_explain, &gv_cmd_show, &gv_cmd_check,
+    &gv_cmd_env,       &gv_cmd_run,    &gv_cmd_log,     NULL,
 };
 
 static void help(FILE *out)
@@ -27,7 +27,7 @@ static void help(FILE *out)
         "  gv100 explain --profile 4028 --gpus 0-5    a decision, on any machine\n"
         "  gv100 run -- python train.py               a job under the plugin\n"
         "  GV100_DISABLE=1 ...                        the plugin switched off\n"
-        "\nExit status: 0 done, 1 the answer is no (check, verify, --exit-code), 2 usage,\n"
+        "\nExit status: 0 done, 1 the answer is no (check, doctor, verify, --exit-code), 2 usage,\n"
         "3 something could not be read or measured. Colour obeys NO_COLOR.\n",
         out);
 }

@@ -166,8 +166,25 @@ static int order_of_edges(const void *a, const void *b)
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
+/* Who speaks of a connection is one of its ends: where no line names the rank's process, this does.
+ */
+static void speakers(struct gv_nlog_reader *r, struct gv_nlog_work *w)
+{
+    for (int i = 0; i < w->nevents; i++) {
+        const struct gv_nlog_event *e = &w->events[i];
+        int rank = e->hop.receive ? e->hop.to : e->hop.from;
+        if (e->kind != EVENT_HOP || rank >= w->comm.slots || *w->comm.ranks[rank].host)
+            continue;
+        const struct gv_nlog_thread *t = &r->threads[e->speaker];
+        memcpy(w->comm.ranks[rank].host, t->host, sizeof(t->host));
+        w->comm.ranks[rank].pid = t->pid;
+        w->comm.ranks[rank].cuda_dev = t->dev;
+    }
+}
+
 void gv_nlog_build(struct gv_nlog_reader *r, struct gv_nlog_work *w)
 {
+    speakers(r, w);
     for (int i = 0; i < w->nevents; i++) /* makes the slots that a triple needs */
         if (w->events[i].kind == EVENT_TRIPLE) {
             gv_nlog_label(r, w, w->events[i].hop.from, "");
@@ -178,6 +195,8 @@ void gv_nlog_build(struct gv_nlog_reader *r, struct gv_nlog_work *w)
         rings_followed(r, w, EVENT_TRIPLE);
     if (!w->comm.nrings)
         rings_followed(r, w, EVENT_HOP);
+    if (w->comm.nranks < 0 && w->comm.nrings) /* a ring that closes has every rank */
+        w->comm.nranks = w->comm.rings[0].n;
     edges(r, w);
     if (w->comm.nedges)
         qsort(w->comm.edges, (size_t)w->comm.nedges, sizeof(*w->comm.edges), order_of_edges);
