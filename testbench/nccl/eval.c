@@ -247,6 +247,18 @@ static void guess_order(
     out->channels = 2;
 }
 
+/* A GPU below another GPU, or below a device of an odd class, never becomes a node. */
+static int check_ranks(const struct gv_nt_system *sys, int n)
+{
+    for (int r = 0; r < n; r++)
+        if (!node_of_rank(sys, r)) {
+            snprintf(
+                sys->err->text, sizeof(sys->err->text), "could not find the GPU of rank %d", r);
+            return GV_NCCL_INTERNAL_ERROR;
+        }
+    return sys->count[GV_NT_GPU] == n ? 0 : GV_NCCL_INTERNAL_ERROR;
+}
+
 static int evaluate_system(
     const struct gv_nccl_eval_in *in, struct gv_nt_system *sys, struct gv_nccl_eval_out *out)
 {
@@ -256,7 +268,8 @@ static int evaluate_system(
         .shm_disable = in->shm_disable,
         .nvb_disable = in->nvb_disable};
     int domain[GV_NCCL_MAX_GPUS], order[GV_NCCL_MAX_GPUS];
-    int rc = settle_paths(sys, &rules, domain);
+    int rc = check_ranks(sys, out->n);
+    rc = rc ? rc : settle_paths(sys, &rules, domain);
     rc = rc ? rc : fill_pairs(sys, &rules, out);
     if (rc)
         return rc;

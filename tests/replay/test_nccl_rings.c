@@ -1,12 +1,10 @@
-/* The evaluator against the real NCCL: every communicator of data/nccl-rings/rows.txt, in every
- * release named there, and of a folder of the same make named by GV_NCCL_RINGS (rows.jsonl). */
-#include "tests/gv_test.h"
+/* The evaluator against the real NCCL: every communicator of data/nccl-rings (rows.txt, and
+ * variants.txt with one variable set), in every release named there, and of a folder of the same
+ * make named by GV_NCCL_RINGS (rows.jsonl). */
+#include "tests/replay/nccl_rows.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/gv_gpuset.h"
 #include "testbench/nccl/gv_nccl_eval.h"
 
 #define MAX_RELEASES 8
@@ -16,7 +14,9 @@ struct row {
     uint64_t nop2p;
     int gpus[GV_NCCL_MAX_GPUS], ngpus;
     int ring[GV_NCCL_MAX_GPUS];
-    char transports[GV_NCCL_MAX_GPUS + 1], path[8];
+    char transports[GV_NCCL_MAX_GPUS + 1], path[8]; /* path empty: the graph is not known */
+    int p2p_level;
+    bool p2p_disable, nvb_disable;
     int graph_channels;
     double graph_gbs;
     int release[MAX_RELEASES], channels[MAX_RELEASES], nreleases;
@@ -27,19 +27,6 @@ struct tally {
 };
 
 static struct gv_nccl_eval_out out; /* too large for the stack */
-
-static char *read_file(const char *folder, const char *name, size_t *len)
-{
-    char path[1024], *text = malloc(1 << 20);
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        fail_msg("cannot open %s", path);
-    *len = fread(text, 1, (1 << 20) - 1, file);
-    text[*len] = '\0';
-    fclose(file);
-    return text;
-}
 
 static int count(const char *transports, char kind)
 {
@@ -55,13 +42,6 @@ static bool same_counts(const char *a, const char *b)
            count(a, 'N') == count(b, 'N') && strlen(a) == strlen(b);
 }
 
-static int parse_release(const char *text)
-{
-    int major, minor, patch;
-    assert_int_equal(3, sscanf(text, "%d.%d.%d", &major, &minor, &patch));
-    return major * 10000 + minor * 100 + patch;
-}
-
 static void evaluate(const struct row *row, const char *xml, size_t len, int k)
 {
     struct gv_nccl_eval_in in = {
@@ -71,7 +51,9 @@ static void evaluate(const struct row *row, const char *xml, size_t len, int k)
         .gpus = row->gpus,
         .ngpus = row->ngpus,
         .nop2p = row->nop2p,
-        .p2p_level = -1};
+        .p2p_level = row->p2p_level,
+        .p2p_disable = row->p2p_disable,
+        .nvb_disable = row->nvb_disable};
     if (gv_nccl_evaluate(&in, &out))
         fail_msg("%s, release %d: %s", row->topology, row->release[k], out.error);
 }
@@ -93,10 +75,10 @@ static void check(const struct row *row, const char *xml, size_t len, struct tal
         tally->ring += !memcmp(out.ring, row->ring, (size_t)row->ngpus * sizeof(int)) &&
                        !strcmp(out.transport, row->transports);
         tally->channels += out.channels == row->channels[k];
-        bool graph = k != newest ||
-                     (out.graph_channels == row->graph_channels && out.graph_gbs == row->graph_gbs);
-        tally->graph += graph;
-        tally->path += k != newest || !strcmp(gv_nccl_path_name(out.graph_path), row->path);
+        bool known = k == newest && row->path[0];
+        tally->graph += !known || (out.graph_channels == row->graph_channels &&
+                                   out.graph_gbs == row->graph_gbs);
+        tally->path += !known || !strcmp(gv_nccl_path_name(out.graph_path), row->path);
     }
 }
 
@@ -109,77 +91,74 @@ static void report(const char *what, const struct tally *t)
 
 /* ---- our own table ---- */
 
-static char *field(char **rest)
-{
-    char *text = strsep(rest, "|");
-    assert_non_null(text);
-    text += strspn(text, " ");
-    text[strcspn(text, "\n")] = '\0';
-    for (size_t n = strlen(text); n && text[n - 1] == ' ';)
-        text[--n] = '\0';
-    return text;
-}
-
-static int parse_list(const char *text, int *list)
-{
-    struct gv_error err = {0};
-    int n = gv_gpulist_parse(text, list, &err);
-    if (n < 0)
-        fail_msg("%s: %s", text, err.text);
-    return n;
-}
-
 static void parse_channels(char *text, struct row *row)
 {
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
-        row->release[row->nreleases] = parse_release(word);
+        row->release[row->nreleases] = gv_rows_release(word);
         row->channels[row->nreleases++] = atoi(strchr(word, '=') + 1);
     }
 }
 
-static void parse_row(char *line, struct row *row)
+static void parse_setting(const char *text, int release, struct row *row)
 {
-    char *text;
-    memset(row, 0, sizeof(*row));
-    snprintf(row->topology, sizeof(row->topology), "%s.xml", field(&line));
-    text = field(&line);
-    if (strcmp(text, "-"))
-        assert_int_equal(0, gv_gpuset_parse(text, &row->nop2p, NULL));
-    row->ngpus = parse_list(field(&line), row->gpus);
-    assert_int_equal(row->ngpus, parse_list(field(&line), row->ring));
-    snprintf(row->transports, sizeof(row->transports), "%s", field(&line));
-    snprintf(row->path, sizeof(row->path), "%s", field(&line));
-    assert_int_equal(2, sscanf(field(&line), "%d %lf", &row->graph_channels, &row->graph_gbs));
-    parse_channels(field(&line), row);
+    row->p2p_disable = !strcmp(text, "NCCL_P2P_DISABLE=1");
+    row->nvb_disable = !strcmp(text, "NCCL_NVB_DISABLE=1");
+    if (!strncmp(text, "NCCL_P2P_LEVEL=", 15))
+        row->p2p_level = gv_nccl_p2p_level(text + 15, release);
 }
 
-static void test_own_rows(void **state)
+/* A line of rows.txt, or of variants.txt, which has the variable and lacks the graph. */
+static void parse_row(char *line, bool variant, struct row *row)
 {
-    (void)state;
-    char folder[1024];
-    snprintf(
-        folder, sizeof(folder), "%s/tests/replay/data/nccl-rings", gv_test_dir("GV_SOURCE_DIR"));
+    memset(row, 0, sizeof(*row));
+    row->p2p_level = -1;
+    snprintf(row->topology, sizeof(row->topology), "%s.xml", gv_rows_field(&line));
+    row->nop2p = gv_rows_set(gv_rows_field(&line));
+    const char *setting = variant ? gv_rows_field(&line) : "";
+    row->ngpus = gv_rows_list(gv_rows_field(&line), row->gpus);
+    assert_int_equal(row->ngpus, gv_rows_list(gv_rows_field(&line), row->ring));
+    snprintf(row->transports, sizeof(row->transports), "%s", gv_rows_field(&line));
+    if (!variant) {
+        snprintf(row->path, sizeof(row->path), "%s", gv_rows_field(&line));
+        assert_int_equal(
+            2, sscanf(gv_rows_field(&line), "%d %lf", &row->graph_channels, &row->graph_gbs));
+    }
+    parse_channels(gv_rows_field(&line), row);
+    parse_setting(setting, row->release[0], row);
+}
+
+static void check_table(const char *name, bool variant, int at_least)
+{
     size_t len;
-    char *table = read_file(folder, "rows.txt", &len), *rest = table;
+    char *table = gv_rows_file(gv_rows_folder(), name, &len), *rest = table;
     struct tally tally = {0};
     int rows = 0;
-    for (char *line; (line = strsep(&rest, "\n"));) {
+    for (char *line; (line = gv_rows_line(&rest)); rows++) {
         struct row row;
-        if (!*line || *line == '#')
-            continue;
-        parse_row(line, &row);
-        char *xml = read_file(folder, row.topology, &len);
+        parse_row(line, variant, &row);
+        char *xml = gv_rows_file(gv_rows_folder(), row.topology, &len);
         check(&row, xml, len, &tally);
         free(xml);
-        rows++;
     }
     free(table);
-    report("rows.txt", &tally);
-    assert_true(rows > 300);
+    report(name, &tally);
+    assert_true(rows >= at_least);
     assert_int_equal(tally.evaluated, tally.ring);
     assert_int_equal(tally.evaluated, tally.path);
     assert_int_equal(tally.evaluated, tally.graph);
     assert_int_equal(tally.evaluated, tally.channels);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    check_table("rows.txt", false, 400);
+}
+
+static void test_variants(void **state)
+{
+    (void)state;
+    check_table("variants.txt", true, 100);
 }
 
 /* ---- a folder from outside ---- */
@@ -195,9 +174,9 @@ static int json_list(json_t *array, int *list)
 static void json_row(json_t *json, struct row *row)
 {
     memset(row, 0, sizeof(*row));
+    row->p2p_level = -1;
     const char *nop2p = json_string_value(json_object_get(json, "no_p2p"));
-    if (nop2p && *nop2p)
-        assert_int_equal(0, gv_gpuset_parse(nop2p, &row->nop2p, NULL));
+    row->nop2p = gv_rows_set(nop2p ? nop2p : "");
     snprintf(
         row->topology, sizeof(row->topology), "%s",
         json_string_value(json_object_get(json, "topology")));
@@ -213,7 +192,7 @@ static void json_row(json_t *json, struct row *row)
     json_t *value;
     json_object_foreach(json_object_get(json, "channels"), release, value)
     {
-        row->release[row->nreleases] = parse_release(release);
+        row->release[row->nreleases] = gv_rows_release(release);
         row->channels[row->nreleases++] = (int)json_integer_value(value);
     }
 }
@@ -225,7 +204,7 @@ static void test_outside_rows(void **state)
     if (!folder)
         skip();
     size_t len;
-    char *text = read_file(folder, "rows.jsonl", &len), *rest = text;
+    char *text = gv_rows_file(folder, "rows.jsonl", &len), *rest = text;
     struct tally tally = {0};
     for (char *line; (line = strsep(&rest, "\n"));) {
         struct row row;
@@ -233,7 +212,7 @@ static void test_outside_rows(void **state)
         if (!json)
             continue;
         json_row(json, &row);
-        char *xml = read_file(folder, row.topology, &len);
+        char *xml = gv_rows_file(folder, row.topology, &len);
         check(&row, xml, len, &tally);
         free(xml);
         json_decref(json);
@@ -247,7 +226,8 @@ static void test_outside_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_rows),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_variants),
         cmocka_unit_test(test_outside_rows),
     };
     return cmocka_run_group_tests_name("nccl rings", tests, NULL, NULL);
