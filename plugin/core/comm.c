@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "plugin/core/gv_driver.h"
+#include "plugin/core/gv_force.h"
 #include "plugin/core/gv_proof.h"
 
 static void sweep_once(void)
@@ -137,6 +138,7 @@ void gv_comm_decide(struct gv_comm *comm, int nranks, int nnodes, bool transport
         .nnodes = nnodes,
         .nccl_version = comm->nccl_version,
         .transport_in_reach = transport_in_reach,
+        .forced = gv_force_key(),
     };
     question.one_node = one_node(comm, members.count, nnodes, &comm->note);
     if (question.one_node && !comm->note)
@@ -158,7 +160,6 @@ void gv_comm_decide(struct gv_comm *comm, int nranks, int nnodes, bool transport
 void gv_comm_settle(struct gv_comm *comm)
 {
     atomic_store(&comm->decided, true);
-    comm->table = comm->committed && comm->decision ? comm->decision->table : NULL;
     gv_registry_leave(atomic_exchange(&comm->entry, NULL));
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/gv_hash.h"
 #include "plugin/core/gv_env.h"
+#include "plugin/core/gv_force.h"
 #include "plugin/core/make_file.h"
 
 /* Decisions made in this process, newest first by last_used. A training job has a handful. */
@@ -89,8 +90,25 @@ static void respect_user(
     }
 }
 
+/* The measuring tool's plan. What cannot be done is said, and stays the default. */
+static void force(struct gv_decision *d, const struct gv_state *state, const char *text)
+{
+    gv_gpuset unknown, gpus = to_profile(state, d->question.gpus, &unknown);
+    struct gv_error err = {0};
+    gv_gpuset_format(gpus, d->gpus, sizeof(d->gpus));
+    if (gv_force_plan(state, text, gpus, &d->plan, &err)) {
+        gv_error_format(&err, d->trouble, sizeof(d->trouble));
+        back_to_default(d, "%.300s", d->trouble);
+    }
+}
+
 static void decide(struct gv_decision *d, const struct gv_state *state)
 {
+    const char *text = d->question.forced ? gv_force_text() : NULL;
+    if (text) {
+        force(d, state, text);
+        return;
+    }
     gv_gpuset unknown;
     struct gv_policy_in in = {
         .profile = state->profile,
@@ -114,6 +132,7 @@ static void hash_decision(struct gv_decision *d, const struct gv_state *state)
     uint64_t h = gv_hash_u64(state->hash, d->question.gpus);
     h = gv_hash_u64(h, (uint64_t)d->question.nranks);
     h = gv_hash_u64(h, (uint64_t)d->plan.transport);
+    h = gv_hash_u64(h, d->question.forced);
     h = gv_hash_u64(h, d->file >= 0);
     for (int i = 0; i < d->plan.nedits; i++) {
         const struct gv_edit *edit = &d->plan.edits[i];
@@ -172,7 +191,7 @@ static bool same_question(const struct gv_question *a, const struct gv_question 
 {
     return a->gpus == b->gpus && a->nranks == b->nranks && a->nnodes == b->nnodes &&
            a->one_node == b->one_node && a->nccl_version == b->nccl_version &&
-           a->transport_in_reach == b->transport_in_reach;
+           a->transport_in_reach == b->transport_in_reach && a->forced == b->forced;
 }
 
 /* Under the lock. The place for a new decision: free, or the one unused for longest; -1 if all are

@@ -28,6 +28,7 @@ struct gv_question {
     bool one_node;
     int nccl_version;
     bool transport_in_reach; /* false: nobody will ask us for a topology file (tuner slot alone) */
+    uint64_t forced;         /* gv_force_key; set by gv_decision_get's caller or 0 */
 };
 
 struct gv_decision {
