@@ -38,8 +38,8 @@ static double now_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static __attribute__((noinline)) void
-call(const struct subject *subject, const size_t *sizes, size_t n)
+static __attribute__((noinline, noclone)) void
+call_batch(const struct subject *subject, const size_t *sizes, size_t n)
 {
     float costs[GV_HOT_ALGORITHMS * GV_HOT_PROTOCOLS];
     int channels = 0;
@@ -64,7 +64,7 @@ static double clock_cost_ns(void)
 static void measure_one(struct bench *b, struct subject *subject, const size_t *sizes)
 {
     double begin = now_ns();
-    call(subject, sizes, BATCH);
+    call_batch(subject, sizes, BATCH);
     subject->ns[subject->n++] = (now_ns() - begin - b->clock_ns) / BATCH;
 }
 
@@ -85,7 +85,7 @@ static void measure(struct bench *b, size_t batches)
         if (i % CSV_EVERY == 0) {
             measure_one(b, &b->subject[CSV], next_sizes(b));
             for (int s = PLUGIN; s <= EMPTY; s++)
-                call(&b->subject[s], b->sizes, SIZES / 8);
+                call_batch(&b->subject[s], b->sizes, SIZES / 8);
         }
         const size_t *sizes = next_sizes(b);
         measure_one(b, &b->subject[i % 2 ? PLUGIN : EMPTY], sizes);
@@ -163,7 +163,7 @@ static int only_call(struct bench *b, const char *name, size_t calls)
         if (strcmp(name, names[s]))
             continue;
         for (size_t i = 0; i < calls; i += BATCH)
-            call(&b->subject[s], &b->sizes[i % SIZES], BATCH);
+            call_batch(&b->subject[s], &b->sizes[i % SIZES], BATCH);
         return 0;
     }
     fprintf(stderr, "bench: no subject %s\n", name);
