@@ -37,6 +37,7 @@ struct gv_twin_traffic {
 struct gv_twin {
     const char *name; /* of the kernel; the memory kernels' without "_u<U><c>" */
     size_t args_size;
+    bool waits; /* for other kernels: it needs a stack of its own */
     void (*run)(struct gv_twin_env *env, const void *args);
     void (*traffic)(const void *args, struct gv_twin_traffic *out);
 };

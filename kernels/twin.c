@@ -294,17 +294,17 @@ static void traffic_ring(const void *args, struct gv_twin_traffic *out)
 void gv_twin_ring(struct gv_twin_env *env, const void *args); /* twin_ring.c */
 
 static const struct gv_twin twins[] = {
-    {"gv_copy", sizeof(struct gv_memory_args), run_copy, traffic_copy},
-    {"gv_read", sizeof(struct gv_memory_args), run_read, traffic_read},
-    {"gv_write", sizeof(struct gv_memory_args), run_write, traffic_write},
-    {"gv_triad", sizeof(struct gv_memory_args), run_triad, traffic_triad},
-    {"gv_gate", sizeof(struct gv_gate_args), run_gate, traffic_none},
-    {"gv_fill", sizeof(struct gv_pattern_args), run_fill, traffic_pattern},
-    {"gv_check", sizeof(struct gv_pattern_args), run_check, traffic_pattern},
-    {"gv_push", sizeof(struct gv_pair_args), run_push, traffic_push},
-    {"gv_owner", sizeof(struct gv_pair_args), run_owner, traffic_owner},
-    {"gv_pingpong", sizeof(struct gv_pingpong_args), run_pingpong, traffic_pingpong},
-    {"gv_ring", sizeof(struct gv_ring_args), gv_twin_ring, traffic_ring},
+    {"gv_copy", sizeof(struct gv_memory_args), false, run_copy, traffic_copy},
+    {"gv_read", sizeof(struct gv_memory_args), false, run_read, traffic_read},
+    {"gv_write", sizeof(struct gv_memory_args), false, run_write, traffic_write},
+    {"gv_triad", sizeof(struct gv_memory_args), false, run_triad, traffic_triad},
+    {"gv_gate", sizeof(struct gv_gate_args), true, run_gate, traffic_none},
+    {"gv_fill", sizeof(struct gv_pattern_args), false, run_fill, traffic_pattern},
+    {"gv_check", sizeof(struct gv_pattern_args), false, run_check, traffic_pattern},
+    {"gv_push", sizeof(struct gv_pair_args), true, run_push, traffic_push},
+    {"gv_owner", sizeof(struct gv_pair_args), true, run_owner, traffic_owner},
+    {"gv_pingpong", sizeof(struct gv_pingpong_args), true, run_pingpong, traffic_pingpong},
+    {"gv_ring", sizeof(struct gv_ring_args), true, gv_twin_ring, traffic_ring},
 };
 
 const struct gv_twin *gv_twin_find(const char *kernel)

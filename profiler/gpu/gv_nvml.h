@@ -80,6 +80,7 @@ struct gv_nvml {
 /* Opens libnvidia-ml.so.1 (`path` NULL) or `path`. Always succeeds: without NVML the table is empty
  * and `why` (may be NULL) says why. */
 void gv_nvml_open(struct gv_nvml *out, const char *path, struct gv_error *why);
+/* Ends NVML; the library stays open. */
 void gv_nvml_close(struct gv_nvml *nvml);
 
 /* "power cap, thermal slowdown" of the reasons above, or "none". Returns `out`. */

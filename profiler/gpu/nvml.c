@@ -43,7 +43,6 @@ void gv_nvml_close(struct gv_nvml *nvml)
     if (!nvml->library)
         return;
     GV_NVML_CALL(nvml, shutdown);
-    dlclose(nvml->library);
     *nvml = (struct gv_nvml){0};
 }
 

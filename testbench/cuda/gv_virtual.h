@@ -1,14 +1,14 @@
 /* The world behind the stand-ins for libcuda.so.1 and libnvidia-ml.so.1: GPUs whose memory is this
- * process's, kernels' C twins as coroutines, and a clock that the fabric model moves. One world a
- * process, as a real driver has one; every entry point holds its lock. Times are microseconds of
- * virtual time. */
+ * process's, kernels' C twins, of which one runs at a time, and a clock that the fabric model
+ * moves. One world a process, as a real driver has one; every entry point holds its lock. Times are
+ * microseconds of virtual time. */
 #ifndef GV_VIRTUAL_H
 #define GV_VIRTUAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <ucontext.h>
+#include <semaphore.h>
 
 #include "base/gv_error.h"
 #include "kernels/gv_twin.h"
@@ -93,9 +93,7 @@ struct gv_vop {
     uint32_t value;
     struct gv_vevent *event;
     struct gv_job *job;
-    /* The coroutine. */
-    ucontext_t context;
-    void *stack;
+    struct gv_task *task; /* of a twin that waits */
     bool waiting, timed_out, is_gate;
     uint64_t wait_at;
     uint32_t wait_value;
@@ -113,10 +111,9 @@ struct gv_world {
     struct gv_job *jobs;
     double now_us;
     uint64_t random, cap_bytes;
-    ucontext_t scheduler;
     struct gv_vop *running;
-    void *free_stacks[64];
-    int nfree_stacks;
+    struct gv_task *free_tasks;
+    sem_t back; /* a task gives the turn back */
 };
 
 /* The machine of $GV_VIRTUAL_MACHINE with its faults; made at the first call. NULL with the error

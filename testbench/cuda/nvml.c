@@ -60,7 +60,7 @@ int gv_n_pci_info(gv_nvml_device device, struct gv_nvml_pci *pci)
 {
     const char *bus_id = gv_world()->fabric.machine.gpus[number(device)].pci.bus_id;
     memset(pci, 0, sizeof(*pci));
-    snprintf(pci->bus_id_legacy, sizeof(pci->bus_id_legacy), "%s", bus_id);
+    snprintf(pci->bus_id_legacy, sizeof(pci->bus_id_legacy), "%.15s", bus_id);
     snprintf(pci->bus_id, sizeof(pci->bus_id), "0000%s", bus_id);
     return 0;
 }

@@ -1,27 +1,23 @@
-/* Twins as coroutines: one that waits for a word gives the others a turn. */
+/* Twins that wait for others. Each has a thread for its stack, and one runs at a time: whoever
+ * waits hands the turn back to the clock, so a run is the same every time. */
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "testbench/cuda/gv_virtual.h"
 
-#define STACK_BYTES (256 << 10)
+struct gv_task {
+    struct gv_world *world;
+    struct gv_vop *op;
+    sem_t go;
+    struct gv_task *next;
+};
 
-static void *take_stack(struct gv_world *w)
+static void take_turn(sem_t *turn)
 {
-    if (w->nfree_stacks)
-        return w->free_stacks[--w->nfree_stacks];
-    void *stack =
-        mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return stack == MAP_FAILED ? NULL : stack;
-}
-
-static void give_stack(struct gv_world *w, void *stack)
-{
-    if (w->nfree_stacks < 64)
-        w->free_stacks[w->nfree_stacks++] = stack;
-    else
-        munmap(stack, STACK_BYTES);
+    while (sem_wait(turn))
+        ;
 }
 
 static void load(struct gv_twin_env *env, gv_u64 at, void *to, size_t bytes)
@@ -55,22 +51,47 @@ static bool wait(struct gv_twin_env *env, gv_u64 at, gv_u32 value, gv_u64 timeou
     op->timeout_ns = timeout_ns;
     op->timed_out = false;
     while (!reached(op) && !op->timed_out) {
+        struct gv_task *task = op->task;
         op->waiting = true;
-        swapcontext(&op->context, &w->scheduler);
-        op = w->running;
+        sem_post(&w->back);
+        take_turn(&task->go);
     }
     op->waiting = false;
     return !op->timed_out;
 }
 
-/* Entry of a coroutine. What it needs stands in the world, since makecontext passes ints. */
-static void enter(void)
+static void *serve(void *data)
 {
-    struct gv_world *w = gv_world();
-    struct gv_vop *op = w->running;
-    op->twin->run(&op->env, op->args);
-    op->ran = true;
-    swapcontext(&op->context, &w->scheduler);
+    struct gv_task *task = data;
+    for (;;) {
+        take_turn(&task->go);
+        task->op->twin->run(&task->op->env, task->op->args);
+        task->op->ran = true;
+        sem_post(&task->world->back);
+    }
+    return NULL;
+}
+
+static struct gv_task *new_task(struct gv_world *w)
+{
+    struct gv_task *task = calloc(1, sizeof(*task));
+    pthread_t thread;
+    pthread_attr_t attr;
+    sigset_t all, old;
+    if (!task)
+        abort();
+    task->world = w;
+    sem_init(&task->go, 0, 0);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, 512 << 10);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the command's */
+    if (pthread_create(&thread, &attr, serve, task))
+        abort();
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return task;
 }
 
 static void begin(struct gv_world *w, struct gv_vop *op)
@@ -80,24 +101,39 @@ static void begin(struct gv_world *w, struct gv_vop *op)
     op->env.store = store;
     op->env.wait = wait;
     op->env.cap16 = w->cap_bytes / 16;
-    op->stack = take_stack(w);
-    if (!op->stack)
-        abort();
-    getcontext(&op->context);
-    op->context.uc_stack.ss_sp = op->stack;
-    op->context.uc_stack.ss_size = STACK_BYTES;
-    op->context.uc_link = NULL;
-    makecontext(&op->context, enter, 0);
+    if (!op->twin->waits)
+        return;
+    op->task = w->free_tasks ? w->free_tasks : new_task(w);
+    w->free_tasks = op->task->next;
+    op->task->op = op;
+}
+
+/* A gate needs no stack: it is open or not. */
+static bool run_gate(struct gv_vop *op)
+{
+    const struct gv_gate_args *a = (const void *)op->args;
+    op->wait_at = a->flag;
+    op->wait_value = a->value;
+    op->ran = reached(op);
+    return op->ran;
 }
 
 bool gv_task_run(struct gv_world *w, struct gv_vop *op)
 {
+    if (op->is_gate)
+        return !op->ran && run_gate(op);
     if (op->ran || (op->waiting && !op->timed_out && !reached(op)))
         return false;
-    if (!op->stack)
+    if (!op->env.world)
         begin(w, op);
     w->running = op;
-    swapcontext(&w->scheduler, &op->context);
+    if (op->task) {
+        sem_post(&op->task->go);
+        take_turn(&w->back);
+    } else {
+        op->twin->run(&op->env, op->args);
+        op->ran = true;
+    }
     w->running = NULL;
     if (op->ran)
         gv_task_finish(w, op);
@@ -106,7 +142,9 @@ bool gv_task_run(struct gv_world *w, struct gv_vop *op)
 
 void gv_task_finish(struct gv_world *w, struct gv_vop *op)
 {
-    if (op->stack)
-        give_stack(w, op->stack);
-    op->stack = NULL;
+    if (!op->task)
+        return;
+    op->task->next = w->free_tasks;
+    w->free_tasks = op->task;
+    op->task = NULL;
 }

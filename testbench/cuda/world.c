@@ -86,6 +86,7 @@ static struct gv_world *make(void)
         free(w);
         return NULL;
     }
+    sem_init(&w->back, 0, 0);
     w->cap_bytes = cap && *cap ? strtoull(cap, NULL, 10) : 64 << 10;
     apply_faults(w);
     read_visible(w);
