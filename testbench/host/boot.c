@@ -44,8 +44,17 @@ int gvh_boot_open(
     if (map == MAP_FAILED)
         return GVH_SYSTEM_ERROR;
     boot->file = map;
-    __atomic_store_n(&boot->file->slot[rank].pid, (int)getpid(), __ATOMIC_RELEASE);
+    __atomic_store_n(&boot->file->slot[rank].pid, gvh_process(), __ATOMIC_RELEASE);
     return 0;
+}
+
+/* Not getpid: ranks may live in PID namespaces of their own, /proc is the first one's. */
+int gvh_process(void)
+{
+    char text[32];
+    ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = 0;
+    return n > 0 ? atoi(text) : (int)getpid();
 }
 
 static double now_ms(void)
@@ -86,7 +95,7 @@ static int lost(const struct slot *slot, int rank, double waited, char *why)
         snprintf(why, 128, "hangs: rank %d gave up with %d and is waited for", rank, failed);
         return GVH_SYSTEM_ERROR;
     }
-    if (pid && pid != getpid() && dead(pid)) {
+    if (pid && pid != gvh_process() && dead(pid)) {
         snprintf(why, 128, "rank %d died", rank);
         return GVH_REMOTE_ERROR;
     }

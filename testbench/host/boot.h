@@ -19,6 +19,9 @@ struct gvh_boot {
     volatile int *abort;
 };
 
+/* The process as all others of the job can name it. */
+int gvh_process(void);
+
 /* Maps the file for communicator `id` below GV_HOST_DIR. 0 or a result. */
 int gvh_boot_open(
     struct gvh_boot *boot, uint64_t id, int rank, int nranks, int nlocal, volatile int *abort);

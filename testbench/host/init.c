@@ -108,7 +108,7 @@ static int init_net(struct gvh_comm *comm)
 
 struct peer_info {
     int gpu, version;
-    pid_t pid;
+    int pid;
 };
 
 static int check_peers(struct gvh_comm *comm, const struct peer_info *all)
@@ -116,7 +116,7 @@ static int check_peers(struct gvh_comm *comm, const struct peer_info *all)
     int members = 0;
     for (int r = 0; r < comm->boot.nlocal; r++) {
         comm->devices[r] = all[r].gpu;
-        members += all[r].pid == getpid();
+        members += all[r].pid == gvh_process();
         if (all[r].version != gvh_release()->version)
             return gvh_fail(
                 comm, GVH_INVALID_USAGE, "Mismatched NCCL version detected : rank %d", r);
@@ -130,7 +130,7 @@ static int check_peers(struct gvh_comm *comm, const struct peer_info *all)
 
 static int exchange_peers(struct gvh_comm *comm)
 {
-    struct peer_info mine = {gv_fakecuda_gpu(comm->device), gvh_release()->version, getpid()};
+    struct peer_info mine = {gv_fakecuda_gpu(comm->device), gvh_release()->version, gvh_process()};
     struct peer_info all[GVH_MAX_RANKS];
 
     gvh_lookups(GVH_AT_PEERS);

@@ -39,6 +39,12 @@ struct gvh_fault {
     char step[16];
 };
 
+#define GVH_MAX_RANK_ENV 16
+struct gvh_rank_env {
+    int gpu;
+    const char *setting; /* NAME=VALUE */
+};
+
 struct gvh_job {
     struct gvh_wanted comms[GVH_MAX_COMMS];
     int ncomms;
@@ -50,6 +56,9 @@ struct gvh_job {
     int nodes, sm, timeout_ms, steps;
     uint64_t bytes;
     struct gvh_fault late, die, abort;
+    struct gvh_rank_env rank_env[GVH_MAX_RANK_ENV];
+    int nrank_env;
+    bool namespaces;
     struct gvh_release release;
     char dir[PATH_MAX]; /* temporary folder of this job */
     gv_gpuset all;      /* every GPU of any communicator */

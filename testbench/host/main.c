@@ -1,6 +1,6 @@
 /* Starts the job's processes, each with its own environment, and prints what became of it. The
  * launcher itself never loads a plugin: NCCL's release and LD_PRELOAD are for the processes. */
-#include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,24 @@ struct process {
     char out[PATH_MAX + 32];
 };
 
+/* The caller's child is process 1 of a new namespace; the caller waits for it and ends as it does.
+ */
+static void enter_namespace(void)
+{
+    int status;
+    if (unshare(CLONE_NEWPID)) {
+        fprintf(stderr, "gv-nccl-host: no PID namespace: %m\n");
+        _exit(77);
+    }
+    pid_t pid = fork();
+    if (pid == 0)
+        return;
+    waitpid(pid, &status, 0);
+    if (WIFSIGNALED(status))
+        kill(getpid(), WTERMSIG(status));
+    _exit(WEXITSTATUS(status));
+}
+
 /* The same command once more, told by GV_HOST_GPUS that it is a process of the job. */
 static int start(
     const struct gvh_job *job, struct process *p, gv_gpuset gpus, int rank, int nprocs, char **argv)
@@ -30,6 +48,11 @@ static int start(
     if (p->pid)
         return p->pid < 0 ? -1 : 0;
     gvh_setup_rank(job, rank, nprocs);
+    for (int i = 0; i < job->nrank_env; i++)
+        if (gv_gpuset_has(gpus, job->rank_env[i].gpu))
+            putenv((char *)job->rank_env[i].setting);
+    if (job->namespaces)
+        enter_namespace();
     setenv("GV_HOST_GPUS", gv_gpuset_format(gpus, text, sizeof(text)), 1);
     setenv("GV_HOST_OUT", p->out, 1);
     execv(self, argv);

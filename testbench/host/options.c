@@ -36,6 +36,8 @@ enum {
     O_ABORT,
     O_TRACE,
     O_KEEP,
+    O_RANK_ENV,
+    O_NAMESPACES,
 };
 
 static const struct argp_option options[] = {
@@ -67,6 +69,8 @@ static const struct argp_option options[] = {
     {"die", O_DIE, "GPU:STEP", 0,
      "this rank ends before STEP: net, register, lookup, topology, connect, tuner, ready", 3},
     {"abort", O_ABORT, "GPU:STEP", 0, "this rank's communicator is aborted before STEP", 3},
+    {"rank-env", O_RANK_ENV, "GPU:NAME=VALUE", 0, "a variable of that rank's process alone", 3},
+    {"pid-namespaces", O_NAMESPACES, 0, 0, "each process in a PID namespace of its own (root)", 3},
     {"timeout", O_TIMEOUT, "MS", 0, "when waiting counts as a hang (default 60000)", 3},
     {"json", O_JSON, 0, 0, "one JSON object a line for each communicator", 4},
     {"trace", O_TRACE, 0, 0, "with --json: everything that was asked and called", 4},
@@ -185,6 +189,15 @@ static void fault(struct argp_state *state, struct gvh_fault *to, char *arg, boo
         snprintf(to->step, sizeof(to->step), "%s", colon + 1);
 }
 
+static void rank_env(struct argp_state *state, const char *arg)
+{
+    struct gvh_job *job = state->input;
+    const char *colon = strchr(arg, ':');
+    if (!colon || !strchr(colon, '=') || job->nrank_env == GVH_MAX_RANK_ENV)
+        argp_error(state, "'%s' is not GPU:NAME=VALUE", arg);
+    job->rank_env[job->nrank_env++] = (struct gvh_rank_env){atoi(arg), colon + 1};
+}
+
 static const char *const modes[] = {"threads", "processes", NULL};
 static const char *const hows[] = {"rank", "config", "scalable", "all", NULL};
 static const char *const givens[] = {"auto", "env", "preload", "tuner", NULL};
@@ -288,6 +301,12 @@ static bool parse_place(int key, char *arg, struct argp_state *state)
         return true;
     case O_VISIBLE:
         job->visible = arg;
+        return true;
+    case O_RANK_ENV:
+        rank_env(state, arg);
+        return true;
+    case O_NAMESPACES:
+        job->namespaces = true;
         return true;
     case O_TIMEOUT:
         job->timeout_ms = number(state, arg, 1);

@@ -48,7 +48,9 @@ void gvh_remove_folder(const char *dir)
 static int make_folder(struct gvh_job *job, struct gv_error *err)
 {
     const char *tmp = getenv("TMPDIR");
-    snprintf(job->dir, sizeof(job->dir), "%s/gv-nccl-host.XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!tmp || !*tmp) /* a sysfs tree is some hundred small files */
+        tmp = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
+    snprintf(job->dir, sizeof(job->dir), "%s/gv-nccl-host.XXXXXX", tmp);
     if (!mkdtemp(job->dir))
         return gv_error_set(err, "no temporary folder %s: %m", job->dir);
     set("GV_HOST_DIR", "%s", job->dir);
