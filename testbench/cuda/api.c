@@ -489,6 +489,39 @@ gv_cu_result gv_v_launch(
     return leave(queue(w, stream, &op));
 }
 
+/* Not asked by gv100, but by NCCL and by plugins. */
+EXPORT gv_cu_result cuCtxGetDevice(gv_cu_device *device);
+
+gv_cu_result cuCtxGetDevice(gv_cu_device *device)
+{
+    if (!current)
+        return INVALID_CONTEXT;
+    *device = current->index;
+    return 0;
+}
+
+/* For the virtual NCCL: waits for the stream, then lets `us` pass; a factor of the noise. */
+EXPORT gv_cu_result gv_virtual_pass(gv_cu_stream stream, double us);
+EXPORT double gv_virtual_factor(void);
+
+gv_cu_result gv_virtual_pass(gv_cu_stream stream, double us)
+{
+    ENTER_CONTEXT(w)
+    gv_cu_result rc = gv_virtual_advance(w, (struct gv_vstream *)stream);
+    if (!rc)
+        w->now_us += us;
+    return leave(rc);
+}
+
+double gv_virtual_factor(void)
+{
+    struct gv_world *w = enter();
+    double factor = w ? gv_virtual_noise(w) : 1;
+    if (w)
+        leave(0);
+    return factor;
+}
+
 /* For `gv100 --virtual`: writes the machine's sysfs tree below `root`. 0, or -1 with a message in
  * `text` (512 bytes). */
 EXPORT int gv_virtual_sysfs(const char *root, char *text);

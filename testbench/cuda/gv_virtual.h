@@ -141,6 +141,8 @@ void gv_task_finish(struct gv_world *w, struct gv_vop *op);
 /* job.c */
 void gv_job_start(struct gv_world *w, struct gv_vop *op);
 void gv_job_drop(struct gv_world *w, struct gv_vop *op);
+/* A factor about 1, by the faults' noise. */
+double gv_virtual_noise(struct gv_world *w);
 
 /* clock.c: queues, and moves time until `stream` is empty (NULL: all are). 0, or NOT_READY where
  * nothing can go on. */

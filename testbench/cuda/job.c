@@ -4,7 +4,7 @@
 
 #include "testbench/cuda/gv_virtual.h"
 
-static double noise(struct gv_world *w)
+double gv_virtual_noise(struct gv_world *w)
 {
     w->random ^= w->random << 13;
     w->random ^= w->random >> 7;
@@ -76,7 +76,7 @@ static void activate(struct gv_world *w, struct gv_job *job)
     for (int i = 0; i < job->n; i++)
         if (job->member[i]->kind == GV_VOP_KERNEL)
             add_member(w, job, job->member[i]);
-    double factor = noise(w);
+    double factor = gv_virtual_noise(w);
     job->left_bytes *= factor;
     job->delay_us *= factor;
     job->active = true;

@@ -113,7 +113,7 @@ init_rank(ncclComm_t *out, int nranks, const ncclUniqueId *id, int rank, const n
     comm->device = gvh_get_device();
     comm->id = gvh_hash(id, sizeof(*id), 0);
     comm->key = gvh_hash(id, sizeof(*id), 3);
-    *out = comm;
+    __atomic_store_n(out, comm, __ATOMIC_RELEASE); /* another thread may abort it from now on */
     if ((rc = read_config(comm, config)))
         return rc;
     gvh_getenv("NCCL_COMM_ID");
@@ -126,8 +126,9 @@ static int end(int rc, const ncclComm_t *comm)
     int ended = gvh_group_end();
     if (rc)
         return rc;
-    if (comm && *comm && !(*comm)->blocking)
-        return __atomic_load_n(&(*comm)->result, __ATOMIC_ACQUIRE);
+    ncclComm_t made = comm ? __atomic_load_n(comm, __ATOMIC_ACQUIRE) : NULL;
+    if (made && !made->blocking)
+        return __atomic_load_n(&made->result, __ATOMIC_ACQUIRE);
     return ended;
 }
 
@@ -246,7 +247,7 @@ int ncclCommAbort(ncclComm_t comm)
 {
     if (!comm)
         return GVH_SUCCESS;
-    *comm->abort = 1;
+    __atomic_store_n(comm->abort, 1, __ATOMIC_RELEASE);
     wait_ready(comm);
     return gvh_clique_leave(comm);
 }
@@ -277,25 +278,6 @@ const char *ncclGetErrorString(int result)
 const char *ncclGetLastError(ncclComm_t comm)
 {
     return comm ? comm->error : "";
-}
-
-int ncclAllReduce(
-    const void *send, void *recv, size_t count, int type, int op, ncclComm_t comm, void *stream)
-{
-    (void)send, (void)recv, (void)op, (void)stream;
-    return gvh_task(comm, GVH_TASK_ALLREDUCE, count * (type == 7 ? 4 : 8));
-}
-
-int ncclSend(const void *send, size_t count, int type, int peer, ncclComm_t comm, void *stream)
-{
-    (void)send, (void)count, (void)type, (void)peer, (void)stream;
-    return gvh_task(comm, GVH_TASK_P2P, 0);
-}
-
-int ncclRecv(void *recv, size_t count, int type, int peer, ncclComm_t comm, void *stream)
-{
-    (void)recv, (void)count, (void)type, (void)peer, (void)stream;
-    return gvh_task(comm, GVH_TASK_P2P, 0);
 }
 
 void gv_host_result(ncclComm_t comm, struct gv_host_result *out)

@@ -28,7 +28,7 @@ struct gvh_boot_file {
 #define GRACE_MS 300
 
 int gvh_boot_open(
-    struct gvh_boot *boot, uint64_t id, int rank, int nranks, int nlocal, volatile int *abort_flag)
+    struct gvh_boot *boot, uint64_t id, int rank, int nranks, int nlocal, int *abort_flag)
 {
     char path[PATH_MAX];
     const char *dir = getenv("GV_HOST_DIR");
@@ -111,7 +111,7 @@ static int wait_for(struct gvh_boot *boot, int rank, unsigned round, char *why)
     const struct slot *slot = &boot->file->slot[rank];
     double since = now_ms();
     for (int spin = 0; __atomic_load_n(&slot->round, __ATOMIC_ACQUIRE) < round; spin++) {
-        if (*boot->abort) {
+        if (__atomic_load_n(boot->abort, __ATOMIC_ACQUIRE)) {
             snprintf(why, 128, "aborted");
             return GVH_INTERNAL_ERROR;
         }

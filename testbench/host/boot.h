@@ -16,15 +16,14 @@ struct gvh_boot {
     int rank, nranks,
         nlocal; /* ranks from nlocal on are on pretended other nodes: never waited for */
     unsigned round;
-    volatile int *abort;
+    int *abort; /* atomically */
 };
 
 /* The process as all others of the job can name it. */
 int gvh_process(void);
 
 /* Maps the file for communicator `id` below GV_HOST_DIR. 0 or a result. */
-int gvh_boot_open(
-    struct gvh_boot *boot, uint64_t id, int rank, int nranks, int nlocal, volatile int *abort);
+int gvh_boot_open(struct gvh_boot *boot, uint64_t id, int rank, int nranks, int nlocal, int *abort);
 
 /* All-gather of `size` bytes (GVH_BOOT_SLOT at most): all[rank] of each local rank. Ends early with
  * a result if the communicator is aborted, a rank failed or died (the real one waits for a failed

@@ -13,3 +13,8 @@ int gvh_get_device(void)
 {
     return gv_fakecuda_device();
 }
+
+int gvh_gpu(int device)
+{
+    return gv_fakecuda_gpu(device);
+}

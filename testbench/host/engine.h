@@ -27,8 +27,8 @@ struct gvh_comm {
     char *net_name;
     uint64_t id;
     struct gvh_boot boot;
-    int result;          /* of init, atomically read while in progress */
-    volatile int *abort; /* shared with a group while it is launched */
+    int result; /* of init, atomically read while in progress */
+    int *abort; /* shared with a group while it is launched */
     int abort_flag;
     char error[256];
 
@@ -62,6 +62,9 @@ struct gvh_comm {
     struct gvh_tuner_constants constants;
     struct gvh_choice choice;
     int algorithm, protocol, channels;
+
+    void *
+        moved; /* what moves bytes keeps here what it knows of the communicator; NULL in the host */
 };
 
 /* log.c */
@@ -154,11 +157,46 @@ int gvh_clique_leave(struct gvh_comm *comm);
 int gvh_group_start(void);
 int gvh_group_end(void);
 int gvh_launch(struct gvh_comm *comm); /* now, or at GroupEnd */
-int gvh_task(struct gvh_comm *comm, int kind, uint64_t bytes);
-enum { GVH_TASK_ALLREDUCE, GVH_TASK_P2P };
 
-/* device.c: the driver library's current device of this thread */
+/* calls.c: one call of an operation, as the public function was given it. */
+enum gvh_call_kind {
+    GVH_CALL_BROADCAST, /* the first five as ncclFunc_t numbers them */
+    GVH_CALL_REDUCE,
+    GVH_CALL_ALLGATHER,
+    GVH_CALL_REDUCESCATTER,
+    GVH_CALL_ALLREDUCE,
+    GVH_CALL_SEND,
+    GVH_CALL_RECV,
+};
+struct gvh_call {
+    enum gvh_call_kind kind;
+    const void *send;
+    void *recv;
+    size_t count;          /* elements, as the caller said */
+    int type, redop, root; /* root: the peer of a send or receive */
+    void *stream;
+};
+struct gvh_task {
+    struct gvh_comm *comm;
+    struct gvh_call call;
+};
+int gvh_task(struct gvh_comm *comm, const struct gvh_call *call);
+/* Bytes as NCCL tells the tuner: the larger of what a rank sends and receives. */
+uint64_t gvh_call_bytes(const struct gvh_comm *comm, const struct gvh_call *call);
+
+/* tasks.c, and in the virtual NCCL move.c: carries out what a group collected, connections for send
+ * and receive first, in the thread that ends the group. The host moves nothing. */
+int gvh_perform(const struct gvh_task *tasks, int n);
+
+/* report.c, and in the virtual NCCL print.c: rings and transports of a new communicator for the
+ * log, and each line that is logged. */
+void gvh_report(const struct gvh_comm *comm);
+void gvh_print(int level, const char *text);
+
+/* device.c: the driver library's current device of this thread, and the GPU (PCI order) behind it
+ */
 void gvh_set_device(int device);
 int gvh_get_device(void);
+int gvh_gpu(int device);
 
 #endif

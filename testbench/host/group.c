@@ -6,16 +6,10 @@
 #define MAX_JOBS 256
 #define MAX_TASKS 8192
 
-struct task {
-    struct gvh_comm *comm;
-    int kind;
-    uint64_t bytes;
-};
-
 struct group {
     struct gvh_comm *jobs[MAX_JOBS];
     int njobs, ntasks, error;
-    struct task tasks[MAX_TASKS];
+    struct gvh_task tasks[MAX_TASKS];
 };
 
 static __thread int depth;
@@ -39,13 +33,13 @@ int gvh_launch(struct gvh_comm *comm)
 }
 
 /* A call outside a group is a group of its own. */
-int gvh_task(struct gvh_comm *comm, int kind, uint64_t bytes)
+int gvh_task(struct gvh_comm *comm, const struct gvh_call *call)
 {
     int rc = gvh_group_start();
     if (rc)
         return rc;
     if (group->ntasks < MAX_TASKS)
-        group->tasks[group->ntasks++] = (struct task){comm, kind, bytes};
+        group->tasks[group->ntasks++] = (struct gvh_task){comm, *call};
     else
         group->error = GVH_INTERNAL_ERROR;
     return gvh_group_end();
@@ -64,7 +58,7 @@ static void *run_job(void *user)
     struct job *job = user;
     job->result = gvh_init_rank(job->comm);
     for (int i = 0; job->result && i < job->group->njobs; i++)
-        *job->group->jobs[i]->abort = 1;
+        __atomic_store_n(job->group->jobs[i]->abort, 1, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -92,26 +86,6 @@ static int run_jobs(struct group *g)
     return g->njobs ? run_threads(g) : GVH_SUCCESS;
 }
 
-/* Connections for send and receive first, then collectives; all in the thread that ends the group.
- */
-static int run_tasks(struct group *g, int kind)
-{
-    int rc = GVH_SUCCESS;
-    for (int i = 0; !rc && i < g->ntasks; i++) {
-        struct task *task = &g->tasks[i];
-        if (task->kind != kind)
-            continue;
-        struct gvh_comm *former = gvh_current(task->comm);
-        gvh_set_device(task->comm->device);
-        if (kind == GVH_TASK_P2P)
-            rc = gvh_peers_all(task->comm);
-        else if (task->comm->nranks > 1)
-            rc = gvh_choose(task->comm, GV_NCCL_ALLREDUCE, task->bytes);
-        gvh_current(former);
-    }
-    return rc;
-}
-
 /* Whom a caller of a non-blocking call asks: the communicator, or the parent of one to come. */
 static void mark(struct group *g, int result)
 {
@@ -127,10 +101,8 @@ static int run(struct group *g)
 {
     int device = gvh_get_device();
     int rc = g->error ? g->error : run_jobs(g);
-    if (!rc)
-        rc = run_tasks(g, GVH_TASK_P2P);
-    if (!rc)
-        rc = run_tasks(g, GVH_TASK_ALLREDUCE);
+    if (!rc && g->ntasks)
+        rc = gvh_perform(g->tasks, g->ntasks);
     gvh_set_device(device);
     mark(g, rc);
     free(g);

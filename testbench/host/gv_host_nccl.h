@@ -61,8 +61,18 @@ GV_HOST_API const char *ncclGetErrorString(int result);
 GV_HOST_API const char *ncclGetLastError(ncclComm_t comm);
 GV_HOST_API int ncclGroupStart(void);
 GV_HOST_API int ncclGroupEnd(void);
-/* Types: 7 = float32. Nothing is moved; choices and connections are made as for a real call. */
+/* Types and reductions by NCCL's numbers (7 = float32). In the host nothing is moved; choices and
+ * connections are made as for a real call. */
 GV_HOST_API int ncclAllReduce(
+    const void *send, void *recv, size_t count, int type, int op, ncclComm_t comm, void *stream);
+GV_HOST_API int ncclReduce(
+    const void *send, void *recv, size_t count, int type, int op, int root, ncclComm_t comm,
+    void *stream);
+GV_HOST_API int ncclBroadcast(
+    const void *send, void *recv, size_t count, int type, int root, ncclComm_t comm, void *stream);
+GV_HOST_API int
+ncclAllGather(const void *send, void *recv, size_t count, int type, ncclComm_t comm, void *stream);
+GV_HOST_API int ncclReduceScatter(
     const void *send, void *recv, size_t count, int type, int op, ncclComm_t comm, void *stream);
 GV_HOST_API int
 ncclSend(const void *send, size_t count, int type, int peer, ncclComm_t comm, void *stream);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "testbench/host/engine.h"
-#include "testbench/host/gv_fakecuda.h"
 
 uint64_t gvh_hash(const void *data, size_t size, uint64_t seed)
 {
@@ -130,7 +129,11 @@ static int check_peers(struct gvh_comm *comm, const struct peer_info *all)
 
 static int exchange_peers(struct gvh_comm *comm)
 {
+<<<<<<< Updated upstream
     struct peer_info mine = {gv_fakecuda_gpu(comm->device), gvh_release()->version, gvh_process()};
+=======
+    struct peer_info mine = {gvh_gpu(comm->device), gvh_release()->version, getpid()};
+>>>>>>> Stashed changes
     struct peer_info all[GVH_MAX_RANKS];
 
     gvh_lookups(GVH_AT_PEERS);
@@ -160,18 +163,6 @@ static int init_tuner(struct gvh_comm *comm)
     return rc;
 }
 
-static void report(const struct gvh_comm *comm)
-{
-    const struct gv_nccl_eval_out *e = comm->eval;
-    for (int i = 0; i < e->n && e->n > 1; i++)
-        if (e->ring[i] == comm->devices[comm->rank])
-            GVH_INFO(
-                "Channel 00 : %d -> %d via %s", e->ring[i], e->ring[(i + 1) % e->n],
-                e->transport[i] == 'P'   ? "P2P"
-                : e->transport[i] == 'S' ? "SHM"
-                                         : "NET");
-}
-
 static int run_steps(struct gvh_comm *comm)
 {
     int rc = init_net(comm);
@@ -186,7 +177,7 @@ static int run_steps(struct gvh_comm *comm)
         return rc;
     gvh_step("connect");
     gvh_lookups(GVH_AT_CONNECT);
-    report(comm);
+    gvh_report(comm);
     if ((rc = gvh_peers_ring(comm)) || (rc = init_tuner(comm)))
         return rc;
     if (comm->eval)
@@ -213,7 +204,8 @@ int gvh_init_rank(struct gvh_comm *comm)
     gvh_set_device(device);
     gvh_current(former);
     if (comm->handle)
-        *comm->handle = comm->parent && comm->color < 0 && !rc ? NULL : comm;
+        __atomic_store_n(
+            comm->handle, comm->parent && comm->color < 0 && !rc ? NULL : comm, __ATOMIC_RELEASE);
     __atomic_store_n(&comm->result, rc, __ATOMIC_RELEASE);
     return rc;
 }

@@ -50,6 +50,8 @@ static void add(struct lines *to, int level, const char *fmt, va_list args)
     if (vasprintf(&text, fmt, args) < 0)
         return;
     text[strcspn(text, "\n")] = 0;
+    if (to == &logged)
+        gvh_print(level, text);
     pthread_mutex_lock(&to->lock);
     if (to->n == to->cap) {
         size_t cap = to->cap ? to->cap * 2 : 256;

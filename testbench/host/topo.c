@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "testbench/host/engine.h"
-#include "testbench/host/gv_fakecuda.h"
 
 /* Whole file, or NULL. */
 static char *slurp(const char *path, size_t *len)
