@@ -160,6 +160,7 @@ void gv_comm_decide(struct gv_comm *comm, int nranks, int nnodes, bool transport
 void gv_comm_settle(struct gv_comm *comm)
 {
     atomic_store(&comm->decided, true);
+    comm->table = comm->committed && comm->decision ? comm->decision->table : NULL;
     gv_registry_leave(atomic_exchange(&comm->entry, NULL));
 }
 
