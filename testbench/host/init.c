@@ -129,11 +129,7 @@ static int check_peers(struct gvh_comm *comm, const struct peer_info *all)
 
 static int exchange_peers(struct gvh_comm *comm)
 {
-<<<<<<< Updated upstream
-    struct peer_info mine = {gv_fakecuda_gpu(comm->device), gvh_release()->version, gvh_process()};
-=======
-    struct peer_info mine = {gvh_gpu(comm->device), gvh_release()->version, getpid()};
->>>>>>> Stashed changes
+    struct peer_info mine = {gvh_gpu(comm->device), gvh_release()->version, gvh_process()};
     struct peer_info all[GVH_MAX_RANKS];
 
     gvh_lookups(GVH_AT_PEERS);
