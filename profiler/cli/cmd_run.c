@@ -95,30 +95,6 @@ static unsigned settings_for(const struct input *in, struct gv_nccl list[GV_NCCL
     return bits;
 }
 
-static int preload(const char *plugin)
-{
-    const char *old = getenv("LD_PRELOAD");
-    if (!old || !*old)
-        return setenv("LD_PRELOAD", plugin, 1);
-    struct gv_str both = {0};
-    gv_str_addf(&both, "%s:%s", plugin, old);
-    int rc = both.failed ? -1 : setenv("LD_PRELOAD", both.data, 1);
-    gv_str_free(&both);
-    return rc;
-}
-
-static void set_variables(unsigned bits, const char *plugin)
-{
-    for (int i = 0; i < GV_SETTINGS; i++) {
-        if (!(bits >> i & 1))
-            continue;
-        if (!strcmp(gv_settings[i].variable, "LD_PRELOAD"))
-            preload(plugin);
-        else
-            setenv(gv_settings[i].variable, plugin, 0);
-    }
-}
-
 /* GV100_LOG is the user's, --log's or a temporary file's. */
 static int open_log(const struct input *in, struct log *out, struct gv_error *err)
 {
@@ -207,7 +183,7 @@ static int run(const struct gv_command *self, int argc, char **argv)
     if (gv_plugin_path(plugin, &err) || gv_plugin_path_fits(plugin, bits, &err) ||
         open_log(&in, &log, &err))
         return run_plain(self, &in, &err);
-    set_variables(bits, plugin);
+    gv_settings_apply(bits, plugin);
     int cause = gv_supervise(in.command, &status);
     if (!cause && !in.quiet)
         close_with_a_line(&log, list, n, bits);

@@ -8,7 +8,7 @@
 
 const struct gv_command *const gv_commands[] = {
     &gv_cmd_calibrate, &gv_cmd_verify, &gv_cmd_explain, &gv_cmd_show, &gv_cmd_check,
-    &gv_cmd_env,       &gv_cmd_run,    &gv_cmd_log,     NULL,
+    &gv_cmd_doctor,    &gv_cmd_env,    &gv_cmd_run,     &gv_cmd_log,  NULL,
 };
 
 static void help(FILE *out)
@@ -16,19 +16,15 @@ static void help(FILE *out)
     fputs(
         "Usage: gv100 COMMAND [OPTION...]\n"
         "Make NCCL use what was measured on this machine instead of what it assumes.\n"
-        "\nCommands:\n",
+        "\n",
         out);
     for (int i = 0; gv_commands[i]; i++)
         fprintf(out, "  %-10s %s\n", gv_commands[i]->name, gv_commands[i]->summary);
     fputs(
-        "\n  gv100 COMMAND --help   what a command does, its options, an example\n"
-        "  gv100 --version        the version of gv100\n"
-        "\nStart here:\n"
+        "\n  gv100 COMMAND --help                       its options, an example\n"
         "  gv100 explain --profile 4028 --gpus 0-5    a decision, on any machine\n"
-        "  gv100 run -- python train.py               a job under the plugin\n"
         "  GV100_DISABLE=1 ...                        the plugin switched off\n"
-        "\nExit status: 0 done, 1 the answer is no (check, doctor, verify, --exit-code), 2 usage,\n"
-        "3 something could not be read or measured. Colour obeys NO_COLOR.\n",
+        "Exit status: 0 done, 1 the answer is no, 2 usage, 3 not to be read or measured.\n",
         out);
 }
 

@@ -69,7 +69,7 @@ static void foot(FILE *out)
 {
     fputs(
         ".SH EXIT STATUS\n"
-        "0: done. 1: the answer is no (only \\fBcheck\\fR and \\fBverify\\fR, or with\n"
+        "0: done. 1: the answer is no (only \\fBcheck\\fR, \\fBdoctor\\fR and \\fBverify\\fR, or with\n"
         "\\fB\\-\\-exit\\-code\\fR). 2: the command line is wrong. 3: the machine could not be\n"
         "measured, or the machine, a profile or a file could not be read.\n"
         ".SH ENVIRONMENT\n"

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/gv_str.h"
+
 #ifndef GV_INSTALL_LIBDIR
 #define GV_INSTALL_LIBDIR "/usr/local/lib"
 #endif
@@ -81,4 +83,28 @@ int gv_plugin_path_fits(const char *path, unsigned settings, struct gv_error *er
         err, path, 0, 0,
         "LD_PRELOAD cannot hold a path with a blank or a colon; link the plugin "
         "from a folder without one and name the link in GV100_PLUGIN");
+}
+
+static int preload(const char *path)
+{
+    const char *old = getenv("LD_PRELOAD");
+    if (!old || !*old)
+        return setenv("LD_PRELOAD", path, 1);
+    struct gv_str both = {0};
+    gv_str_addf(&both, "%s:%s", path, old);
+    int rc = both.failed ? -1 : setenv("LD_PRELOAD", both.data, 1);
+    gv_str_free(&both);
+    return rc;
+}
+
+void gv_settings_apply(unsigned settings, const char *path)
+{
+    for (int i = 0; i < GV_SETTINGS; i++) {
+        if (!(settings >> i & 1))
+            continue;
+        if (!strcmp(gv_settings[i].variable, "LD_PRELOAD"))
+            preload(path);
+        else
+            setenv(gv_settings[i].variable, path, 0);
+    }
 }

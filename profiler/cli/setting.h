@@ -30,4 +30,8 @@ int gv_plugin_path(char out[PATH_MAX], struct gv_error *err);
 /* LD_PRELOAD cannot hold a path with a blank or a colon in it. 0, or -1 with `err`. */
 int gv_plugin_path_fits(const char *path, unsigned settings, struct gv_error *err);
 
+/* Sets the variables in this process's environment, for a job that it starts: LD_PRELOAD is
+ * extended, an NCCL_ENV_PLUGIN of the user's is kept. */
+void gv_settings_apply(unsigned settings, const char *path);
+
 #endif
