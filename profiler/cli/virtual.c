@@ -79,6 +79,7 @@ int gv_virtual_use(const char *machine, bool with_sysfs, struct gv_virtual *v, s
         return -1;
     snprintf(v->cuda, sizeof(v->cuda), "%.4000s/libcuda.so.1", folder);
     snprintf(v->nvml, sizeof(v->nvml), "%.4000s/libnvidia-ml.so.1", folder);
+    snprintf(v->nccl, sizeof(v->nccl), "%.4000s/libnccl.so.2", folder);
     setenv("GV_VIRTUAL_MACHINE", file, 1);
     if (!with_sysfs || !make_sysfs(v, err))
         return 0;

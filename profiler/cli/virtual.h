@@ -7,8 +7,8 @@
 #include "base/gv_error.h"
 
 struct gv_virtual {
-    char cuda[PATH_MAX], nvml[PATH_MAX]; /* the stand-ins */
-    char sysfs[64];                      /* the machine's tree; "" none was made */
+    char cuda[PATH_MAX], nvml[PATH_MAX], nccl[PATH_MAX]; /* the stand-ins */
+    char sysfs[64];                                      /* the machine's tree; "" none was made */
 };
 
 /* Finds the stand-ins beside this program (lib/virtual), resolves `machine` (a file, or a name

@@ -73,7 +73,6 @@ struct gv_collective_options {
     const char *plugin;  /* libnccl-tuner-gv100.so */
     const char *profile; /* the file that the plugin reads, GV100_PROFILE; NULL: its own search */
     const char *cuda, *nvml; /* NULL: the system's */
-    const char *witness;     /* nccl-tests' program; NULL: our own workers */
     bool threads;            /* one process, a thread for each GPU */
     bool unlike_hosts;       /* every worker a NCCL_HOSTID of its own: several ranks on one GPU */
     int repeats;             /* communicators for each variant; at least 5 (3 for a quick look) */
@@ -110,6 +109,10 @@ struct gv_wiring {
     char decided[400];      /* what the plugin decided, its own sentence; "" */
     char plugin_transport[16];
 };
+
+/* Whether a transport's text means host memory ("SHM/direct/direct"; to NCCL 2.11 "direct shared
+ * memory"). */
+bool gv_transport_is_shm(const char *text);
 
 struct gv_collective {
     int gpu[GV_MAX_GPUS], nranks; /* in rank order */

@@ -1,0 +1,132 @@
+/* The comparison as JSON: every sample, under nccl-tests' own names. */
+#include <math.h>
+#include <string.h>
+
+#include "profiler/cli/cli.h"
+#include "profiler/cli/gv_compare.h"
+
+static json_t *numbers(const double *values, int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, gv_json_number(values[i]));
+    return list;
+}
+
+static json_t *integers(const int *values, int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_integer(values[i]));
+    return list;
+}
+
+static json_t *throttled(const struct gv_cell *cell)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < cell->count; i++)
+        if (cell->throttled[i])
+            json_array_append_new(list, json_integer(i));
+    return list;
+}
+
+static json_t *edges(const struct gv_compared_ring *ring)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < ring->n; i++) {
+        const struct gv_compared_edge *e = &ring->edge[i];
+        json_array_append_new(
+            list, json_pack(
+                      "{s:i, s:i, s:s, s:s, s:o}", "from", e->from, "to", e->to, "path", e->path,
+                      "transport", e->transport, "gbs", gv_json_number(e->gbs)));
+    }
+    return list;
+}
+
+static json_t *variant(const struct gv_compared *c, int s)
+{
+    const struct gv_wiring *w = &c->run.wiring[s];
+    const struct gv_compared_ring *ring = &c->ring[s];
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:i, s:{s:o, s:o, s:i}}", "name", c->run.steer[s].name, "force",
+        c->run.steer[s].force, "decided", w->decided, "plugin_transport", w->plugin_transport,
+        "channels", w->channels, "ring", "order", integers(w->ring, w->nring), "edges", edges(ring),
+        "slowest", ring->slowest);
+}
+
+/* What names a case, as nccl-tests does. */
+static json_t *case_json(const struct gv_case *what)
+{
+    return json_pack(
+        "{s:s, s:I, s:s, s:s, s:b}", "operation", gv_op_name(what->op), "size",
+        (json_int_t)what->bytes, "type", gv_type_name(what->type), "redop",
+        gv_op_reduces(what->op) ? gv_redop_name(what->redop) : "none", "in_place", what->in_place);
+}
+
+static json_t *result(const struct gv_compared *c, int s, int k)
+{
+    const struct gv_cell *cell = gv_cell_of(&c->run, s, k);
+    struct gv_compared_side side = gv_compared_side_of(c, s, k);
+    json_t *out = case_json(&c->run.cases[k]);
+    json_object_update_new(
+        out, json_pack(
+                 "{s:s, s:o, s:o, s:o, s:I, s:f, s:o, s:o, s:o, s:o, s:s}", "variant",
+                 c->run.steer[s].name, "time", gv_json_number(side.time_us), "alg_bw",
+                 gv_json_number(side.algbw_gbs), "bus_bw", gv_json_number(side.busbw_gbs), "nwrong",
+                 (json_int_t)cell->wrong, "bound", cell->bound, "first_time",
+                 gv_json_number(side.first_us), "times", numbers(cell->time_us, cell->count),
+                 "first_times", numbers(cell->first_us, cell->count), "throttled", throttled(cell),
+                 "error", cell->error));
+    return out;
+}
+
+static json_t *side_json(const struct gv_compared_side *side)
+{
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:i}", "time", gv_json_number(side->time_us), "alg_bw",
+        gv_json_number(side->algbw_gbs), "bus_bw", gv_json_number(side->busbw_gbs), "bus_bw_low",
+        gv_json_number(side->busbw.low), "bus_bw_high", gv_json_number(side->busbw.high), "count",
+        side->busbw.count);
+}
+
+static json_t *row_json(const struct gv_compared *c, const struct gv_compared_row *row)
+{
+    json_t *out = case_json(&c->run.cases[row->k]);
+    json_object_update_new(
+        out, json_pack(
+                 "{s:s, s:s, s:o, s:o, s:o, s:[oo], s:s}", "base", c->run.steer[c->base].name,
+                 "variant", c->run.steer[row->other].name, "base_result", side_json(&row->base),
+                 "variant_result", side_json(&row->tuned), "gain", gv_json_number(row->gain),
+                 "gain_interval", gv_json_number(row->interval.low),
+                 gv_json_number(row->interval.high), "verdict", gv_verdict_name(row->verdict)));
+    return out;
+}
+
+static json_t *bus_ids(const struct gv_compared *c)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < c->run.nranks; i++)
+        json_array_append_new(list, json_string(c->bus_id[i]));
+    return list;
+}
+
+json_t *gv_compared_json(const struct gv_compared *c)
+{
+    char version[16];
+    json_t *variants = json_array(), *results = json_array(), *rows = json_array();
+    for (int s = 0; s < c->run.nsteers; s++) {
+        json_array_append_new(variants, variant(c, s));
+        for (int k = 0; k < c->run.ncases; k++)
+            json_array_append_new(results, result(c, s, k));
+    }
+    for (int i = 0; i < c->nrows; i++)
+        json_array_append_new(rows, row_json(c, &c->rows[i]));
+    return json_pack(
+        "{s:i, s:s, s:s, s:s, s:s, s:b, s:{s:s, s:s}, s:s, s:f, s:f, s:o, s:o, s:s, s:o, s:o, s:o}",
+        "gv100_compare", GV_COMPARED_SCHEMA, "host", c->host, "driver", c->driver, "date", c->date,
+        "tool", c->tool, "virtual", c->virtual_machine, "nccl", "path", c->run.nccl_path, "version",
+        gv_nccl_format(c->run.nccl_version, version), "profile", c->profile, "min_gain",
+        c->min_gain, "max_loss", c->max_loss, "gpus", integers(c->run.gpu, c->run.nranks),
+        "bus_ids", bus_ids(c), "base", c->run.steer[c->base].name, "variants", variants, "results",
+        results, "comparisons", rows);
+}

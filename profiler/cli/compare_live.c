@@ -1,0 +1,275 @@
+#include "profiler/cli/compare_live.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/cli/measure.h"
+#include "profiler/cli/nccl.h"
+#include "profiler/cli/setting.h"
+#include "profiler/cli/source.h"
+
+struct live {
+    const struct gv_compare_input *in;
+    struct gv_measuring m;
+    struct gv_source *source; /* NULL: only forced variants, no profile */
+    struct gv_collective_options options;
+    char nccl[PATH_MAX], plugin[PATH_MAX];
+    char bare[PATH_MAX]; /* a profile of the machine's shape alone; removed at the end */
+    struct gv_steer steer[GV_MAX_STEERS];
+    int nsteers;
+    struct gv_case cases[GV_MAX_CASES];
+    int ncases;
+    int gpu[GV_MAX_GPUS], ordinal[GV_MAX_GPUS], nranks; /* machine's and CUDA's numbers, by rank */
+};
+
+static int
+add_case(struct live *l, enum gv_op op, uint64_t bytes, bool in_place, struct gv_error *err)
+{
+    if (l->ncases == GV_MAX_CASES)
+        return gv_error_set(err, "more than %d sizes and operations", GV_MAX_CASES);
+    l->cases[l->ncases++] = (struct gv_case){
+        .op = op,
+        .bytes = bytes,
+        .type = l->in->type,
+        .redop = l->in->redop,
+        .in_place = in_place,
+    };
+    return 0;
+}
+
+static int list_cases(struct live *l, struct gv_error *err)
+{
+    const struct gv_compare_input *in = l->in;
+    for (int op = 0; op < GV_OP_COUNT; op++)
+        for (uint64_t b = in->min_bytes; in->ops >> op & 1 && b <= in->max_bytes;) {
+            if (add_case(l, (enum gv_op)op, b, false, err) ||
+                (in->in_place && op != GV_OP_ALL_TO_ALL &&
+                 add_case(l, (enum gv_op)op, b, true, err)))
+                return -1;
+            uint64_t next = (uint64_t)((double)b * in->factor);
+            b = next > b ? next : b + 1;
+        }
+    return 0;
+}
+
+static void add_steer(struct live *l, const char *name, const char *force)
+{
+    struct gv_steer *steer = &l->steer[l->nsteers++];
+    snprintf(steer->name, sizeof(steer->name), "%s", name);
+    snprintf(steer->force, sizeof(steer->force), "%s", force);
+}
+
+/* GPUs of CUDA and of the machine are told apart by bus id: CUDA may show fewer, in any order. */
+static int list_gpus(struct live *l, struct gv_error *err)
+{
+    static struct gv_gpus gpus; /* large */
+    static struct gv_machine machine;
+    if (gv_machine_read(gv_sysfs_root(), &machine, err) ||
+        gv_gpus_open(&gpus, l->options.cuda, l->options.nvml, err))
+        return -1;
+    gv_gpuset wanted = l->in->gpus ? l->in->gpus : ~(gv_gpuset)0;
+    int each = l->in->ranks_per_gpu > 0 ? l->in->ranks_per_gpu : 1;
+    for (int g = 0; g < machine.ngpus; g++) {
+        int ordinal = -1;
+        for (int i = 0; i < gpus.n; i++)
+            if (!strcmp(gpus.device[i].bus_id, machine.gpus[g].bus_id))
+                ordinal = i;
+        if (!gv_gpuset_has(wanted, g) || (ordinal < 0 && !l->in->gpus))
+            continue;
+        if (ordinal < 0)
+            return gv_error_set(err, "CUDA does not show GPU %d (%s)", g, machine.gpus[g].bus_id);
+        for (int k = 0; k < each && l->nranks < GV_MAX_GPUS; k++) {
+            l->gpu[l->nranks] = g;
+            l->ordinal[l->nranks++] = ordinal;
+        }
+        wanted &= ~GV_GPU_BIT(g);
+    }
+    gv_gpus_close(&gpus);
+    if (l->in->gpus && wanted)
+        return gv_error_set(
+            err, "there is no GPU %d; this machine has %d", gv_gpuset_first(wanted), machine.ngpus);
+    return l->nranks ? 0 : gv_error_set(err, "there is no GPU to measure on");
+}
+
+static int find_nccl(struct live *l, struct gv_error *err)
+{
+    struct gv_nccl list[GV_NCCL_MAX];
+    bool certain;
+    const char *played = getenv("GV_HOST_RELEASE");
+    const char *named = l->in->nccl ? l->in->nccl : l->in->machine ? l->m.virtual_files.nccl : NULL;
+    l->options.nccl = l->nccl;
+    if (!named) {
+        if (!gv_nccl_find(NULL, list, &certain))
+            return gv_error_set(
+                err, "no libnccl.so.2 was found, neither python3's nor the loader's; --nccl PATH "
+                     "names one");
+        snprintf(l->nccl, sizeof(l->nccl), "%s", list[0].path);
+        l->options.nccl_version = list[0].version;
+        return 0;
+    }
+    snprintf(l->nccl, sizeof(l->nccl), "%s", named);
+    if (access(named, R_OK))
+        return gv_error_at(err, named, 0, 0, "cannot be read: %m");
+    if (l->in->machine) {
+        const char *release = strstr(named, "libnccl.so.2.");
+        l->options.nccl_version = gv_nccl_parse(
+            release  ? release + 11
+            : played ? played
+                     : "2.28.9");
+        return 0;
+    }
+    if (gv_nccl_read(named, &list[0], err))
+        return -1;
+    l->options.nccl_version = list[0].version;
+    return 0;
+}
+
+/* What the plugin must know to carry out a forced plan: the machine's GPUs and NVLinks. */
+static int bare_profile(struct live *l, struct gv_error *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    struct gv_calibration_options options = l->m.options;
+    options.force = true;
+    struct gv_calibration *cal = gv_calibration_open(&options, err);
+    struct gv_profile *profile = cal ? gv_calibration_profile(cal) : NULL;
+    snprintf(l->bare, sizeof(l->bare), "%.4000s/gv100-XXXXXX.yaml", tmp && *tmp ? tmp : "/tmp");
+    int fd = profile ? mkstemps(l->bare, 5) : -1, rc = -1;
+    if (fd >= 0) {
+        close(fd);
+        rc = gv_profile_write(profile, l->bare, err);
+    } else {
+        l->bare[0] = 0;
+        if (profile)
+            gv_error_set(err, "no temporary file: %m");
+    }
+    gv_profile_free(profile);
+    gv_calibration_close(cal);
+    if (!rc)
+        l->options.profile = l->bare;
+    return rc;
+}
+
+static int find_profile(struct live *l, struct gv_error *err)
+{
+    l->source = gv_source_open(l->in->profile, gv_sysfs_root(), err);
+    if (l->source) {
+        l->options.profile = l->source->path;
+        return 0;
+    }
+    if (l->in->profile || !l->in->nvariants)
+        return -1;
+    return bare_profile(l, err);
+}
+
+static void show_progress(void *data, const char *what, int done, int all)
+{
+    (void)data;
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K%3d %%  %s", 100 * done / all, what);
+}
+
+static int prepare(struct live *l, struct gv_error *err)
+{
+    struct gv_collective_options *o = &l->options;
+    if (gv_measuring_init(&l->m, l->in->machine, err))
+        return -1;
+    o->self = l->m.self;
+    o->cuda = l->in->machine ? l->m.virtual_files.cuda : NULL;
+    o->nvml = l->in->machine ? l->m.virtual_files.nvml : NULL;
+    o->plugin = l->plugin;
+    o->threads = l->in->threads;
+    o->unlike_hosts = l->in->ranks_per_gpu > 1;
+    o->repeats = l->in->repeats;
+    o->iterations = l->in->iterations;
+    o->timeout_s = l->in->timeout_s;
+    o->virtual_driver = l->in->machine != NULL;
+    o->check_bytes = l->in->check_some ? l->in->check_bytes : o->virtual_driver ? 32 << 10 : 0;
+    o->stop = l->m.options.stop;
+    o->progress = show_progress;
+    add_steer(l, "default", "default");
+    if (find_nccl(l, err) || gv_plugin_path(l->plugin, err) ||
+        gv_plugin_path_fits(l->plugin, gv_settings_for(o->nccl_version), err) ||
+        list_gpus(l, err) || find_profile(l, err))
+        return -1;
+    if (l->source && !o->unlike_hosts)
+        add_steer(l, "tuned", "");
+    for (int i = 0; i < l->in->nvariants; i++)
+        l->steer[l->nsteers++] = l->in->variants[i];
+    return list_cases(l, err);
+}
+
+/* CUDA's ordinals become the machine's numbers. */
+static void renumber(const struct live *l, struct gv_collective *run)
+{
+    int machine[GV_MAX_GPUS] = {0};
+    for (int i = 0; i < l->nranks; i++)
+        machine[l->ordinal[i]] = l->gpu[i];
+    for (int i = 0; i < run->nranks; i++)
+        run->gpu[i] = machine[run->gpu[i]];
+    for (int s = 0; s < run->nsteers; s++)
+        for (int i = 0; i < run->wiring[s].nring; i++) {
+            struct gv_wiring *w = &run->wiring[s];
+            w->ring[i] = machine[w->ring[i]];
+            w->edge[i].from = machine[w->edge[i].from];
+            w->edge[i].to = machine[w->edge[i].to];
+        }
+}
+
+static void describe(const struct live *l, struct gv_compared *out)
+{
+    static struct gv_machine machine; /* large */
+    time_t now = time(NULL);
+    struct tm tm;
+    gv_machine_read(gv_sysfs_root(), &machine, NULL);
+    snprintf(out->host, sizeof(out->host), "%s", machine.host);
+    snprintf(out->driver, sizeof(out->driver), "%s", machine.driver);
+    snprintf(out->tool, sizeof(out->tool), "gv100 %s", GV_VERSION);
+    if (gmtime_r(&now, &tm))
+        strftime(out->date, sizeof(out->date), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (l->source)
+        snprintf(out->profile, sizeof(out->profile), "%s", l->source->path);
+    out->virtual_machine = l->in->machine != NULL;
+    out->min_gain = l->source ? l->source->profile->policy.min_gain : 0.03;
+    out->max_loss = l->source ? l->source->profile->policy.max_loss : 0.05;
+    for (int i = 0; i < l->nranks; i++)
+        snprintf(out->bus_id[i], sizeof(out->bus_id[i]), "%s", machine.gpus[l->gpu[i]].bus_id);
+}
+
+static int measure(struct live *l, struct gv_compared *out, struct gv_error *err)
+{
+    int rc = gv_collective_measure(
+        &l->options, l->ordinal, l->nranks, l->steer, l->nsteers, l->cases, l->ncases, &out->run,
+        err);
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+    if (rc)
+        return -1;
+    renumber(l, &out->run);
+    describe(l, out);
+    gv_compared_rings(out, l->source);
+    return gv_compared_judge(out) ? gv_error_set(err, "out of memory") : 0;
+}
+
+int gv_compare_live(
+    const struct gv_compare_input *in, struct gv_compared *out, struct gv_error *err)
+{
+    struct live *l = calloc(1, sizeof(*l));
+    memset(out, 0, sizeof(*out));
+    if (!l)
+        return gv_error_set(err, "out of memory");
+    l->in = in;
+    int rc = prepare(l, err);
+    if (!rc)
+        rc = measure(l, out, err);
+    if (rc)
+        gv_compared_finish(out);
+    if (l->bare[0])
+        unlink(l->bare);
+    gv_source_free(l->source);
+    gv_measuring_finish(&l->m);
+    free(l);
+    return rc;
+}

@@ -1,0 +1,33 @@
+/* `compare` on this machine now: what is asked for, and the measurement of it. */
+#ifndef GV_COMPARE_LIVE_H
+#define GV_COMPARE_LIVE_H
+
+#include "profiler/cli/cli.h"
+#include "profiler/cli/gv_compare.h"
+
+struct gv_compare_input {
+    const char *machine; /* --virtual */
+    const char *profile, *nccl;
+    gv_gpuset gpus; /* 0: all */
+    struct gv_steer variants[GV_MAX_STEERS - 2];
+    int nvariants;
+    unsigned ops; /* GV_OP_BITs */
+    enum gv_type type;
+    enum gv_redop redop;
+    uint64_t min_bytes, max_bytes, check_bytes;
+    double factor;
+    bool in_place, threads, check_some;
+    int repeats, iterations, ranks_per_gpu;
+    double timeout_s;
+};
+
+/* Measures and judges. 0, or -1 with `err`. Release with gv_compared_finish. */
+int gv_compare_live(
+    const struct gv_compare_input *in, struct gv_compared *out, struct gv_error *err);
+
+/* compare_ring.c: the rings of all variants, with what the profile (may be NULL) knows of their
+ * edges; GPUs are the machine's. */
+struct gv_source;
+void gv_compared_rings(struct gv_compared *c, const struct gv_source *source);
+
+#endif

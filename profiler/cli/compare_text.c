@@ -1,0 +1,184 @@
+/* The comparison for a person, and as CSV. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/gv_size.h"
+#include "profiler/cli/gv_compare.h"
+#include "profiler/cli/text.h"
+
+static void print_head(const struct gv_compared *c)
+{
+    char gpus[256], version[16], line[1024];
+    gv_gpuset set = 0;
+    for (int i = 0; i < c->run.nranks; i++)
+        set |= GV_GPU_BIT(c->run.gpu[i]);
+    gv_gpuset_format(set, gpus, sizeof(gpus));
+    printf(
+        "%sGPUs %s%s on %s%s, NCCL %s, %d ranks\n", gv_style(GV_BOLD), gpus, gv_style(GV_PLAIN),
+        c->host, c->virtual_machine ? " (virtual: no figure is a board's)" : "",
+        gv_nccl_format(c->run.nccl_version, version), c->run.nranks);
+    for (int s = 0; s < c->run.nsteers; s++) {
+        const struct gv_wiring *w = &c->run.wiring[s];
+        snprintf(
+            line, sizeof(line), "%s%s%s", c->run.steer[s].force,
+            c->run.steer[s].force[0] && w->decided[0] ? "; " : "",
+            strncmp(w->decided, "forced", 6) ? w->decided : "");
+        gv_print_field(c->run.steer[s].name, line[0] ? line : "as the plugin decides");
+    }
+    puts("");
+}
+
+static const char *range(const struct gv_side *side, char out[40])
+{
+    if (side->count)
+        snprintf(out, 40, "%.2f-%.2f", side->low, side->high);
+    else
+        snprintf(out, 40, "-");
+    return out;
+}
+
+static const char *percent(double value, char out[40])
+{
+    if (isfinite(value))
+        snprintf(out, 40, "%+.1f%%", 100 * value);
+    else
+        snprintf(out, 40, "-");
+    return out;
+}
+
+static enum gv_style style_of(enum gv_verdict verdict)
+{
+    return verdict == GV_GAIN ? GV_GOOD : verdict == GV_LOSS ? GV_BAD : GV_PLAIN;
+}
+
+static void
+print_row(const struct gv_compared *c, const struct gv_compared_row *row, struct gv_table_text *t)
+{
+    const struct gv_case *what = &c->run.cases[row->k];
+    char size[40], op[40], base[24], other[24], balg[24], oalg[24], low[40], high[40], gain[40],
+        between[96], a[40], b[40];
+    snprintf(op, sizeof(op), "%s%s", gv_op_name(what->op), what->in_place ? " (in place)" : "");
+    gv_size_format(what->bytes, size, sizeof(size));
+    if (isfinite(row->interval.low))
+        snprintf(
+            between, sizeof(between), "%s..%s", percent(row->interval.low, a),
+            percent(row->interval.high, b));
+    else
+        snprintf(between, sizeof(between), "-");
+    const char *cells[] = {
+        op,
+        size,
+        gv_number(row->base.algbw_gbs, balg),
+        gv_number(row->base.busbw_gbs, base),
+        range(&row->base.busbw, low),
+        gv_number(row->tuned.algbw_gbs, oalg),
+        gv_number(row->tuned.busbw_gbs, other),
+        range(&row->tuned.busbw, high),
+        percent(row->gain, gain),
+        between,
+        gv_verdict_name(row->verdict)};
+    gv_text_row(t, cells, style_of(row->verdict));
+}
+
+static void print_rows(const struct gv_compared *c, int s)
+{
+    static const char *const heading[] = {"operation", "size",  "algbw", "busbw", "range",  "algbw",
+                                          "busbw",     "range", "gain",  "95 %",  "verdict"};
+    struct gv_table_text t = {.columns = 11};
+    printf(
+        "%s%s against %s%s, GB/s\n", gv_style(GV_BOLD), c->run.steer[s].name,
+        c->run.steer[c->base].name, gv_style(GV_PLAIN));
+    gv_text_row(&t, heading, GV_DIM);
+    for (int i = 0; i < c->nrows; i++)
+        if (c->rows[i].other == s)
+            print_row(c, &c->rows[i], &t);
+    gv_text_print(&t, 2);
+    puts("");
+}
+
+static void print_errors(const struct gv_compared *c)
+{
+    char size[32];
+    for (int s = 0; s < c->run.nsteers; s++)
+        for (int k = 0; k < c->run.ncases; k++) {
+            const struct gv_cell *cell = gv_cell_of(&c->run, s, k);
+            gv_size_format(c->run.cases[k].bytes, size, sizeof(size));
+            if (cell->wrong)
+                printf(
+                    "%s%s, %s of %s: %llu wrong elements%s\n", gv_style(GV_BAD),
+                    c->run.steer[s].name, gv_op_name(c->run.cases[k].op), size,
+                    (unsigned long long)cell->wrong, gv_style(GV_PLAIN));
+            if (cell->error[0])
+                printf(
+                    "%s%s, %s of %s%s: %s\n", gv_style(GV_BAD), c->run.steer[s].name,
+                    gv_op_name(c->run.cases[k].op), size, gv_style(GV_PLAIN), cell->error);
+        }
+}
+
+static void print_ring(const struct gv_compared *c, int s)
+{
+    const struct gv_compared_ring *ring = &c->ring[s];
+    struct gv_table_text t = {.columns = 4};
+    char edge[40], gbs[24];
+    if (!ring->n)
+        return;
+    printf(
+        "%sring under %s%s, %d channels\n", gv_style(GV_BOLD), c->run.steer[s].name,
+        gv_style(GV_PLAIN), c->run.wiring[s].channels);
+    for (int i = 0; i < ring->n; i++) {
+        const struct gv_compared_edge *e = &ring->edge[i];
+        snprintf(edge, sizeof(edge), "%d -> %d", e->from, e->to);
+        const char *cells[] = {
+            edge, e->path[0] ? e->path : "-", e->transport[0] ? e->transport : "-",
+            gv_number(e->gbs, gbs)};
+        gv_text_row(&t, cells, i == ring->slowest ? GV_WARN_STYLE : GV_PLAIN);
+    }
+    gv_text_print(&t, 2);
+    if (ring->slowest >= 0) {
+        const struct gv_compared_edge *e = &ring->edge[ring->slowest];
+        printf("  slowest hop: %d -> %d, %s\n", e->from, e->to, e->transport);
+    }
+    puts("");
+}
+
+void gv_compared_text(const struct gv_compared *c)
+{
+    print_head(c);
+    for (int s = 0; s < c->run.nsteers; s++)
+        if (s != c->base)
+            print_rows(c, s);
+    for (int s = 0; s < c->run.nsteers; s++)
+        print_ring(c, s);
+    print_errors(c);
+}
+
+void gv_compared_csv(const struct gv_compared *c, FILE *out)
+{
+    fputs(
+        "variant,operation,size,type,redop,in_place,time,alg_bw,bus_bw,bus_bw_low,bus_bw_high,"
+        "count,first_time,nwrong,gain,gain_low,gain_high,verdict\n",
+        out);
+    for (int s = 0; s < c->run.nsteers; s++)
+        for (int k = 0; k < c->run.ncases; k++) {
+            const struct gv_case *w = &c->run.cases[k];
+            const struct gv_cell *cell = gv_cell_of(&c->run, s, k);
+            struct gv_compared_side side = gv_compared_side_of(c, s, k);
+            const struct gv_compared_row *row = NULL;
+            for (int i = 0; i < c->nrows; i++)
+                if (c->rows[i].other == s && c->rows[i].k == k)
+                    row = &c->rows[i];
+            fprintf(
+                out, "%s,%s,%llu,%s,%s,%d,%.3f,%.4f,%.4f,%.4f,%.4f,%d,%.1f,%llu",
+                c->run.steer[s].name, gv_op_name(w->op), (unsigned long long)w->bytes,
+                gv_type_name(w->type), gv_op_reduces(w->op) ? gv_redop_name(w->redop) : "none",
+                w->in_place, side.time_us, side.algbw_gbs, side.busbw_gbs, side.busbw.low,
+                side.busbw.high, side.busbw.count, side.first_us, (unsigned long long)cell->wrong);
+            if (row)
+                fprintf(
+                    out, ",%.5f,%.5f,%.5f,%s\n", row->gain, row->interval.low, row->interval.high,
+                    gv_verdict_name(row->verdict));
+            else
+                fputs(",,,,\n", out);
+        }
+}
