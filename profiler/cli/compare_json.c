@@ -98,7 +98,7 @@ static json_t *row_json(const struct gv_compared *c, const struct gv_compared_ro
                  "variant", c->run.steer[row->other].name, "base_result", side_json(&row->base),
                  "variant_result", side_json(&row->tuned), "gain", gv_json_number(row->gain),
                  "gain_interval", gv_json_number(row->interval.low),
-                 gv_json_number(row->interval.high), "verdict", gv_verdict_name(row->verdict)));
+                 gv_json_number(row->interval.high), "verdict", gv_judgement(row->verdict)));
     return out;
 }
 

@@ -5,7 +5,7 @@
 #include "profiler/cli/gv_compare.h"
 #include "profiler/collective/gv_busbw.h"
 
-const char *gv_verdict_name(enum gv_verdict verdict)
+const char *gv_judgement(enum gv_verdict verdict)
 {
     static const char *const names[] = {"not measured", "tie", "gain", "loss"};
     return names[verdict];

@@ -77,7 +77,7 @@ print_row(const struct gv_compared *c, const struct gv_compared_row *row, struct
         range(&row->tuned.busbw, high),
         percent(row->gain, gain),
         between,
-        gv_verdict_name(row->verdict)};
+        gv_judgement(row->verdict)};
     gv_text_row(t, cells, style_of(row->verdict));
 }
 
@@ -177,7 +177,7 @@ void gv_compared_csv(const struct gv_compared *c, FILE *out)
             if (row)
                 fprintf(
                     out, ",%.5f,%.5f,%.5f,%s\n", row->gain, row->interval.low, row->interval.high,
-                    gv_verdict_name(row->verdict));
+                    gv_judgement(row->verdict));
             else
                 fputs(",,,,\n", out);
         }

@@ -64,7 +64,7 @@ int gv_compared_judge(struct gv_compared *c);
 void gv_compared_finish(struct gv_compared *c);
 
 /* "gain", "tie", "loss", "not measured". */
-const char *gv_verdict_name(enum gv_verdict verdict);
+const char *gv_judgement(enum gv_verdict verdict);
 
 /* JSON with every sample; gv_compared_load of it gives an equal structure and the same JSON again.
  */
