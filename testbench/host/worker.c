@@ -153,6 +153,10 @@ static void destroy(struct unit *u)
         struct gvh_made *made = &u->work->made[c][u->gpu];
         if (!made->comm || made->aborted || made->rc < 0)
             continue;
+        int state = 0;
+        ncclCommGetAsyncError(made->comm, &state);
+        if (state == 7) /* its thread is no more */
+            continue;
         gv_host_tag(c);
         int rc = made->rc ? ncclCommAbort(made->comm) : ncclCommDestroy(made->comm);
         if (rc && !made->rc) {

@@ -154,8 +154,8 @@ for release in ("2.28.9", "2.23.4"):
     check(f"{release}: off on one rank", [c["error"] for c in comms], [None, None])
     check(f"{release}: off on one rank: second communicator",
           (transports(comms[1]), comms[1]["consistent"]), (S6, True))
-    check(f"{release}: off on one rank: one warning",
-          len([l for c in comms for l in lines(c, "WARN", OTHER_NCCL)]), 1)
+    check(f"{release}: off on one rank: warnings",
+          len([l for c in comms for l in lines(c, "WARN", OTHER_NCCL)]), release == "2.28.9")
     check(f"{release}: off on one rank: no long wait", comms[0]["init_ms"] < 6000, True)
     for step in ("net", "register", "lookup", "topology", "tuner"):
         for mode in ("threads", "processes"):
