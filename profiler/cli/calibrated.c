@@ -160,6 +160,16 @@ static json_t *host_json(const struct gv_calibration *cal)
     return list;
 }
 
+static json_t *facts_json(const struct gv_calibration *cal)
+{
+    const struct gv_host_facts *f = &cal->facts;
+    return json_pack(
+        "{s:s, s:s, s:o, s:s, s:s, s:s, s:o}", "cpu", f->cpu_model, "cpu_vendor", f->cpu_vendor,
+        "shm_mib", f->shm_mib < 0 ? json_null() : json_integer(f->shm_mib), "iommu", f->iommu,
+        "kernel", f->kernel, "container", f->container, "peers_at_once",
+        cal->peers < 0 ? json_null() : json_integer(cal->peers));
+}
+
 static void print_text(const struct gv_calibration *cal, const char *path, double seconds)
 {
     char time[24], a[24], b[24], c[24], d[24];
@@ -192,8 +202,9 @@ int gv_calibrated_print(
         return gv_json_print(
             cmd,
             json_pack(
-                "{s:s, s:f, s:o, s:o, s:o}", "profile", path, "seconds", seconds, "memory",
-                memory_json(cal), "host", host_json(cal), "warnings", gv_json_warnings(cal)),
+                "{s:s, s:f, s:o, s:o, s:o, s:o}", "profile", path, "seconds", seconds, "host_facts",
+                facts_json(cal), "memory", memory_json(cal), "host", host_json(cal), "warnings",
+                gv_json_warnings(cal)),
             GV_EXIT_OK);
     print_text(cal, path, seconds);
     return GV_EXIT_OK;

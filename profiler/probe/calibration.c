@@ -159,6 +159,7 @@ static int start_devices(struct gv_calibration *cal, struct gv_error *err)
 static void all_unknown(struct gv_calibration *cal)
 {
     struct gv_figure none = gv_figure_unknown();
+    cal->peers = -1;
     for (int a = 0; a < GV_MAX_GPUS; a++) {
         cal->memory[a].copy_gbs = cal->memory[a].read_gbs = none;
         cal->memory[a].write_gbs = cal->memory[a].triad_gbs = none;
@@ -192,6 +193,8 @@ gv_calibration_open(const struct gv_calibration_options *options, struct gv_erro
     cal->n = cal->gpus.n;
     if (same_gpus(cal, err) || free_of_others(cal, err))
         goto failed;
+    gv_host_facts_read(
+        gv_sysfs_root(), cal->machine.replayed, cal->machine.gpus[0].bus_id, &cal->facts);
     gv_shape_read(cal);
     make_plan(cal);
     return cal;

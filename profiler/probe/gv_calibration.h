@@ -10,6 +10,7 @@
 #include "base/gv_str.h"
 #include "config/gv_machine.h"
 #include "config/gv_profile.h"
+#include "profiler/probe/gv_host_facts.h"
 #include "profiler/probe/gv_geometry.h"
 #include "profiler/probe/gv_meter.h"
 #include "profiler/probe/gv_pair.h"
@@ -75,6 +76,7 @@ struct gv_calibration {
     struct gv_gpus gpus;
     struct gv_machine machine;
     struct gv_meter meter;
+    struct gv_host_facts facts;
     int n; /* GPUs, in PCI order as CUDA and sysfs agree on */
     enum gv_path_class path_class[GV_MAX_GPUS][GV_MAX_GPUS];
     char smi_class[GV_MAX_GPUS][GV_MAX_GPUS][8];
@@ -86,6 +88,7 @@ struct gv_calibration {
 
     struct gv_profile_memory memory[GV_MAX_GPUS];
     struct gv_figure driver_copy_gbs[GV_MAX_GPUS];
+    int peers; /* connections that the first GPU could hold at once; -1 not known */
     struct gv_geometry geometry[GV_MAX_GPUS][4]; /* copy, read, write, triad */
     struct gv_profile_host_link host_alone[GV_MAX_GPUS], host_together[GV_MAX_GPUS];
     struct gv_figure host_driver_to_device_gbs[GV_MAX_GPUS], host_driver_to_host_gbs[GV_MAX_GPUS];
@@ -138,6 +141,9 @@ void gv_shape_read(struct gv_calibration *cal);
 int gv_shape_groups(const struct gv_calibration *cal, gv_gpuset out[GV_MAX_GPUS]);
 /* The ring that follows the nearest neighbour from the first GPU on. Returns its length. */
 int gv_shape_ring(const struct gv_calibration *cal, gv_gpuset gpus, int out[GV_MAX_GPUS]);
+/* Bridges between the two, the GPUs' own ports included, at which ACS redirects P2P, as a list; or
+ * "unknown" where none can be read. "" none does. Returns `out`. */
+const char *gv_shape_acs(const struct gv_calibration *cal, int a, int b, char *out, size_t size);
 /* Whether NCCL pairs them by default: PXB or nearer, or NVLink. */
 bool gv_shape_default_p2p(const struct gv_calibration *cal, int a, int b);
 

@@ -57,15 +57,46 @@ static void join(struct gv_calibration *cal, int a, int b)
     x->p2p = y->p2p = state;
 }
 
+/* What to look at, from what this host shows. */
+static void advise(struct gv_calibration *cal, int a, int b)
+{
+    char acs[160];
+    gv_shape_acs(cal, a, b, acs, sizeof(acs));
+    if (!strcmp(acs, "unknown"))
+        gv_warn(cal, "ACS cannot be read here (root can): it must be off on the bridges of a pair");
+    else if (acs[0])
+        gv_warn(cal, "ACS redirects P2P at %s: turn it off in the firmware, or with setpci", acs);
+    if (!strncmp(cal->facts.iommu, "DMA", 3))
+        gv_warn(
+            cal, "the IOMMU translates (%s): boot with iommu=pt, or turn it off", cal->facts.iommu);
+}
+
 static void warn(struct gv_calibration *cal, int a, int b)
 {
-    const struct gv_pair_state *p = &cal->pair[a][b];
-    if (p->p2p == GV_P2P_VERIFIED || p->p2p == GV_P2P_REFUSED)
+    enum gv_p2p state = cal->pair[a][b].p2p;
+    const char *note = cal->pair[a][b].note;
+    if (state == GV_P2P_VERIFIED || state == GV_P2P_REFUSED)
         return;
-    gv_warn(
-        cal, "GPU %d and %d: P2P is %s (%s)%s", a, b,
-        p->p2p == GV_P2P_UNVERIFIED ? "not verified" : gv_p2p_name(p->p2p), p->note,
-        p->p2p == GV_P2P_UNVERIFIED ? "" : "; it will not be used, and NCCL will be kept from it");
+    if (state == GV_P2P_UNVERIFIED)
+        gv_warn(cal, "GPU %d and %d: P2P is not verified (%s)", a, b, note);
+    else
+        gv_warn(
+            cal,
+            "GPU %d and %d: P2P is %s (%s); it will not be used, and NCCL will be kept from it", a,
+            b, gv_p2p_name(state), note);
+    if (state != GV_P2P_ONE_WAY)
+        advise(cal, a, b);
+}
+
+/* CUDA's limit of peer connections (8): how many of the first GPU's verified peers it can hold. */
+static void count_peers(struct gv_calibration *cal)
+{
+    cal->peers = 0;
+    for (int b = 1; b < cal->n; b++)
+        if (cal->pair[0][b].p2p == GV_P2P_VERIFIED && !gv_peer_on(&cal->gpus, 0, b))
+            cal->peers++;
+    for (int b = 1; b < cal->n; b++)
+        gv_peer_off(&cal->gpus, 0, b);
 }
 
 static int run(struct gv_calibration *cal, const struct gv_item *item, struct gv_error *err)
@@ -93,6 +124,8 @@ static int run(struct gv_calibration *cal, const struct gv_item *item, struct gv
             join(cal, a, b);
             warn(cal, a, b);
         }
+    if (!rc)
+        count_peers(cal);
     free(pairs);
     free(results);
     return rc;

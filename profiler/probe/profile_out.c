@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "profiler/probe/gv_calibration.h"
 
@@ -51,15 +49,8 @@ static void fill_gpu(const struct gv_calibration *cal, int i, struct gv_profile_
     g->memory_mhz = d->memory_mhz;
 }
 
-static void container(char *out, size_t size)
-{
-    const char *kind = getenv("container");
-    snprintf(out, size, "%s", !access("/.dockerenv", F_OK) ? "docker" : kind ? kind : "");
-}
-
 static void fill_provenance(const struct gv_calibration *cal, struct gv_profile_provenance *p)
 {
-    struct utsname u;
     time_t now = time(NULL);
     struct tm tm;
     p->kind = cal->options.virtual_machine ? GV_VIRTUAL : GV_CUDA;
@@ -72,9 +63,8 @@ static void fill_provenance(const struct gv_calibration *cal, struct gv_profile_
         p->cuda, sizeof(p->cuda), "%d.%d", cal->gpus.cuda.version / 1000,
         cal->gpus.cuda.version % 1000 / 10);
     snprintf(p->tool, sizeof(p->tool), "gv100 %s", GV_VERSION);
-    if (!uname(&u))
-        snprintf(p->kernel, sizeof(p->kernel), "%.90s", u.release);
-    container(p->container, sizeof(p->container));
+    snprintf(p->kernel, sizeof(p->kernel), "%s", cal->facts.kernel);
+    snprintf(p->container, sizeof(p->container), "%s", cal->facts.container);
 }
 
 static void fill_path(const struct gv_calibration *cal, int a, int b, struct gv_profile_path *p)
@@ -197,6 +187,7 @@ struct gv_profile *gv_calibration_profile(const struct gv_calibration *cal)
     snprintf(p->name, sizeof(p->name), "%.63s", strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
     p->match = cal->options.virtual_machine ? GV_MATCH_SHAPE : GV_MATCH_UUID;
     fill_provenance(cal, &p->provenance);
+    snprintf(p->cpu_vendor, sizeof(p->cpu_vendor), "%s", cal->facts.cpu_vendor);
     p->gpus = calloc((size_t)cal->n + 1, sizeof(*p->gpus));
     for (int i = 0; i < cal->n && p->gpus; i++)
         fill_gpu(cal, i, &p->gpus[p->ngpus++]);

@@ -34,6 +34,42 @@ static size_t common(const char *a, const char *b)
     return last;
 }
 
+/* Adds what is known of the bridges of `path` below its first `len` characters, the last folder
+ * (the GPU itself) aside. Returns the number of bridges that could not be read. */
+static int add_acs(const char *path, size_t len, char *out, size_t size)
+{
+    int unknown = 0;
+    const char *p = path + len;
+    while (*p == '/' && strchr(p + 1, '/')) {
+        char bus_id[24];
+        size_t n = strcspn(p + 1, "/"), used = strlen(out);
+        snprintf(bus_id, sizeof(bus_id), "%.*s", (int)n, p + 1);
+        p += n + 1;
+        enum gv_switch acs = gv_host_acs(gv_sysfs_root(), bus_id);
+        unknown += acs == GV_UNKNOWN;
+        if (acs == GV_ON && !strstr(out, bus_id))
+            snprintf(out + used, size - used, "%s%s", used ? ", " : "", bus_id);
+    }
+    return unknown;
+}
+
+const char *gv_shape_acs(const struct gv_calibration *cal, int a, int b, char *out, size_t size)
+{
+    char pa[PATH_MAX], pb[PATH_MAX];
+    device_path(cal->machine.gpus[a].bus_id, pa);
+    device_path(cal->machine.gpus[b].bus_id, pb);
+    size_t len = common(pa, pb);
+    const char *root = strstr(pa, "/pci");
+    out[0] = 0;
+    /* Across host bridges every bridge up to the root port is on the path. */
+    if (root && len <= (size_t)(root - pa))
+        len = (size_t)(root - pa) + strcspn(root + 1, "/") + 1;
+    int unknown = add_acs(pa, len, out, size) + add_acs(pb, len, out, size);
+    if (!out[0] && unknown)
+        snprintf(out, size, "unknown");
+    return out;
+}
+
 static bool same_host_bridge(const char *a, const char *b)
 {
     const char *x = strstr(a, "/pci"), *y = strstr(b, "/pci");

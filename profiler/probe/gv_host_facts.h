@@ -1,0 +1,28 @@
+/* What the host is, beside its GPUs: facts that decide whether P2P can work, or that move figures.
+ * An unknown is said to be unknown. */
+#ifndef GV_HOST_FACTS_H
+#define GV_HOST_FACTS_H
+
+#include <stddef.h>
+
+enum gv_switch { GV_UNKNOWN, GV_OFF, GV_ON };
+
+struct gv_host_facts {
+    char cpu_model[96], cpu_vendor[16]; /* "" not known; vendor as the profile names it */
+    long shm_mib;                       /* size of /dev/shm, -1 not known */
+    char iommu[32];                     /* "off", "identity", "DMA", "unknown" */
+    char container[64];                 /* "" none that shows */
+    char kernel[96];
+};
+
+/* Reads the facts of this host (hwloc for the processor); of a machine that is replayed only what
+ * its sysfs root has. `gpu_bus_id` is any GPU: its IOMMU group's type stands for all. */
+void gv_host_facts_read(
+    const char *sysfs, int replayed, const char *gpu_bus_id, struct gv_host_facts *out);
+
+/* Whether ACS redirects P2P at a bridge (request or completion redirect, upstream forwarding): its
+ * extended capability 0x000d (PCI Express Base Specification, "Access Control Services"). UNKNOWN
+ * without root, since only root may read that far. A bridge without the capability is OFF. */
+enum gv_switch gv_host_acs(const char *sysfs, const char *bus_id);
+
+#endif
