@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
@@ -71,18 +70,11 @@ static void look_for_plugins(void)
     found.default_tuner = default_tuner_exists();
 }
 
-static atomic_bool tuner_is_ours;
-
-int gv_answer_tuner_is_ours(void)
+static const char *tuner_plugin(const struct gv_state *state, const char *user)
 {
-    return atomic_load(&tuner_is_ours);
-}
-
-static const char *tuner(const char *user)
-{
+    (void)state; /* also where no plan is possible: the tuner slot is where that is said */
     pthread_once(&found.once, look_for_plugins);
     bool ours = user && *user ? gv_answer_names_us(user) : !found.default_tuner;
-    atomic_store(&tuner_is_ours, ours);
     return ours ? GV_SONAME : user;
 }
 
@@ -139,31 +131,42 @@ static const char *p2p_level(const struct gv_state *state, const char *user)
     return level_pxb ? "PXB" : user;
 }
 
+/* Two lent links on one GPU would make a path through it; where the machine has no such path of its
+ * own the setting changes nothing by itself. */
+static const char *nvb_disable(const struct gv_state *state, const char *user)
+{
+    return !(user && *user) && state->usable && state->answer_nvb ? "1" : user;
+}
+
+/* The graph comes after the topology: what this thread asks from now on belongs to nobody. */
+static const char *graph_file(const struct gv_state *state, const char *user)
+{
+    (void)state;
+    gv_comm_disarm();
+    return user;
+}
+
+static const struct {
+    const char *name;
+    bool preload; /* answered to the preloaded getenv as well */
+    const char *(*answer)(const struct gv_state *state, const char *user);
+} answers[] = {
+    {"NCCL_TOPO_FILE", true, topology_file},   {"NCCL_GRAPH_FILE", true, graph_file},
+    {"NCCL_TUNER_PLUGIN", true, tuner_plugin}, {"NCCL_NET_PLUGIN", false, net_plugin},
+    {"NCCL_NVB_DISABLE", true, nvb_disable},   {"NCCL_P2P_LEVEL", true, p2p_level},
+};
+
 const char *gv_answer(enum gv_asker asker, const char *name, const char *user)
 {
-    static const char prefix[] = "NCCL_";
-    if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+    if (strncmp(name, "NCCL_", 5) != 0)
         return user;
-    const char *rest = name + sizeof(prefix) - 1;
-    bool topology = !strcmp(rest, "TOPO_FILE"), graph = !strcmp(rest, "GRAPH_FILE"),
-         tune = !strcmp(rest, "TUNER_PLUGIN"), nvb = !strcmp(rest, "NVB_DISABLE"),
-         level = !strcmp(rest, "P2P_LEVEL"),
-         net = asker == GV_ASKER_ENV_PLUGIN && !strcmp(rest, "NET_PLUGIN");
-    if (!(topology || graph || tune || nvb || level || net))
-        return user;
-    const struct gv_state *state = gv_state();
-    if (state->disabled)
-        return user;
-    if (topology)
-        return topology_file(state, user);
-    if (tune)
-        return tuner(user);
-    if (net)
-        return net_plugin(state, user);
-    if (level)
-        return p2p_level(state, user);
-    if (nvb)
-        return !(user && *user) && state->usable && state->answer_nvb ? "1" : user;
-    gv_comm_disarm(); /* the graph comes after the topology: what follows belongs to nobody */
+    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        if (strcmp(name, answers[i].name) != 0)
+            continue;
+        if (asker == GV_ASKER_PRELOAD && !answers[i].preload)
+            return user;
+        const struct gv_state *state = gv_state();
+        return state->disabled ? user : answers[i].answer(state, user);
+    }
     return user;
 }

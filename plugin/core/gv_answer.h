@@ -15,9 +15,6 @@ const char *gv_answer(enum gv_asker asker, const char *name, const char *user);
 /* Whether `value` of NCCL_TUNER_PLUGIN (or NCCL_ENV_PLUGIN) names this library. */
 int gv_answer_names_us(const char *value);
 
-/* Whether a tuner init will come from NCCL to us, as far as was asked. */
-int gv_answer_tuner_is_ours(void);
-
 /* The name under which the net hook presents itself: what NCCL_NET asks for, or "gv100". */
 const char *gv_answer_net_name(void);
 
