@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/gv_hash.h"
 #include "plugin/abi/gv_release.h"
-#include "plugin/core/gv_answer.h"
 #include "plugin/core/gv_driver.h"
 #include "plugin/core/gv_state.h"
 
@@ -26,13 +26,14 @@ static void compare_with_truth(struct gv_comm *comm, const struct gv_init *init)
     snprintf(
         comm->trouble, sizeof(comm->trouble),
         "a plan was made for %d ranks on one node, but the communicator has %zu ranks on %zu "
-        "nodes; "
-        "no more plans in this process (set GV100_DISABLE=1 for jobs over several nodes)",
+        "nodes; no more plans in this process (set GV100_DISABLE=1 for jobs over several nodes)",
         d->question.nranks, init->nranks, init->nnodes);
 }
 
-/* The tuner slot alone: no transport, and rows only where membership is certain. From v5 on by the
- * registry: everybody is in tuner init now. */
+/* The tuner slot alone: no transport, and rows only where membership is certain: by commId from v5
+ * on, before that only where all GPUs of the machine take part. Everybody is in tuner init now, so
+ * the registry can wait for all; two such communicators at one time without an id get the default.
+ */
 static struct gv_comm *alone(const struct gv_init *init)
 {
     const struct gv_state *state = gv_state();
@@ -46,11 +47,11 @@ static struct gv_comm *alone(const struct gv_init *init)
     if (!init->has_id && !all)
         return NULL;
     int gpu = gv_driver_current(NULL, bus_id) ? gv_state_gpu(state, bus_id) : -1;
-    uint64_t key = init->has_id ? init->comm_id : 0;
+    uint64_t key = init->has_id ? init->comm_id : gv_hash_u64(GV_HASH_START, init->nranks);
     struct gv_comm *comm = gv_comm_new(key, gpu, (int)init->nranks, init->nccl_version);
     if (!comm || !comm->entry)
         return comm;
-    if (init->has_id && gv_registry_await(comm->entry, (int)init->nranks, GV_DECIDE_WAIT_MS))
+    if (gv_registry_await(comm->entry, (int)init->nranks, GV_DECIDE_WAIT_MS))
         gv_registry_abort(comm->entry, GV_ABORT_TIMEOUT);
     gv_comm_decide(comm, (int)init->nranks, 1, false);
     return comm;
