@@ -154,14 +154,21 @@ static int bare_profile(struct live *l, struct gv_error *err)
 
 static int find_profile(struct live *l, struct gv_error *err)
 {
+    if (l->options.unlike_hosts) { /* no plan is made for them */
+        l->options.plugin = NULL;
+        return 0;
+    }
     l->source = gv_source_open(l->in->profile, gv_sysfs_root(), err);
     if (l->source) {
         l->options.profile = l->source->path;
         return 0;
     }
-    if (l->in->profile || !l->in->nvariants)
+    if (l->in->profile)
         return -1;
-    return bare_profile(l, err);
+    if (l->in->nvariants)
+        return bare_profile(l, err);
+    l->options.plugin = NULL; /* the default alone, which needs no plugin */
+    return 0;
 }
 
 static void show_progress(void *data, const char *what, int done, int all)
@@ -194,9 +201,9 @@ static int prepare(struct live *l, struct gv_error *err)
         gv_plugin_path_fits(l->plugin, gv_settings_for(o->nccl_version), err) ||
         list_gpus(l, err) || find_profile(l, err))
         return -1;
-    if (l->source && !o->unlike_hosts)
+    if (l->source)
         add_steer(l, "tuned", "");
-    for (int i = 0; i < l->in->nvariants; i++)
+    for (int i = 0; i < l->in->nvariants && !o->unlike_hosts; i++)
         l->steer[l->nsteers++] = l->in->variants[i];
     return list_cases(l, err);
 }

@@ -7,9 +7,23 @@
 #include "profiler/cli/gv_compare.h"
 #include "profiler/cli/text.h"
 
+/* What a variant is: the plan that was forced, or what the plugin decided by itself. */
+static void print_steer(const struct gv_steer *steer, const struct gv_wiring *w)
+{
+    bool forced = steer->force[0] != 0;
+    if (!strcmp(steer->force, "default"))
+        gv_print_field(steer->name, "NCCL left alone");
+    else if (!forced)
+        gv_print_field(steer->name, w->decided[0] ? w->decided : "what the plugin decides");
+    else if (strlen(steer->name) < 10 && strcmp(steer->name, steer->force) != 0)
+        gv_print_field(steer->name, steer->force);
+    else
+        gv_print_field("variant", steer->force);
+}
+
 static void print_head(const struct gv_compared *c)
 {
-    char gpus[256], version[16], line[1024];
+    char gpus[256], version[16];
     gv_gpuset set = 0;
     for (int i = 0; i < c->run.nranks; i++)
         set |= GV_GPU_BIT(c->run.gpu[i]);
@@ -18,14 +32,8 @@ static void print_head(const struct gv_compared *c)
         "%sGPUs %s%s on %s%s, NCCL %s, %d ranks\n", gv_style(GV_BOLD), gpus, gv_style(GV_PLAIN),
         c->host, c->virtual_machine ? " (virtual: no figure is a board's)" : "",
         gv_nccl_format(c->run.nccl_version, version), c->run.nranks);
-    for (int s = 0; s < c->run.nsteers; s++) {
-        const struct gv_wiring *w = &c->run.wiring[s];
-        snprintf(
-            line, sizeof(line), "%s%s%s", c->run.steer[s].force,
-            c->run.steer[s].force[0] && w->decided[0] ? "; " : "",
-            strncmp(w->decided, "forced", 6) ? w->decided : "");
-        gv_print_field(c->run.steer[s].name, line[0] ? line : "as the plugin decides");
-    }
+    for (int s = 0; s < c->run.nsteers; s++)
+        print_steer(&c->run.steer[s], &c->run.wiring[s]);
     puts("");
 }
 
@@ -97,23 +105,36 @@ static void print_rows(const struct gv_compared *c, int s)
     puts("");
 }
 
+static void print_wrong(const struct gv_compared *c, int s, int k)
+{
+    char size[32];
+    const struct gv_cell *cell = gv_cell_of(&c->run, s, k);
+    gv_size_format(c->run.cases[k].bytes, size, sizeof(size));
+    if (cell->wrong)
+        printf(
+            "%s%s, %s of %s: %llu wrong elements%s\n", gv_style(GV_BAD), c->run.steer[s].name,
+            gv_op_name(c->run.cases[k].op), size, (unsigned long long)cell->wrong,
+            gv_style(GV_PLAIN));
+}
+
+/* The same cause is told once, with the first case that it struck. */
 static void print_errors(const struct gv_compared *c)
 {
     char size[32];
-    for (int s = 0; s < c->run.nsteers; s++)
+    for (int s = 0; s < c->run.nsteers; s++) {
+        const char *last = "";
         for (int k = 0; k < c->run.ncases; k++) {
             const struct gv_cell *cell = gv_cell_of(&c->run, s, k);
+            print_wrong(c, s, k);
+            if (!cell->error[0] || !strcmp(cell->error, last))
+                continue;
+            last = cell->error;
             gv_size_format(c->run.cases[k].bytes, size, sizeof(size));
-            if (cell->wrong)
-                printf(
-                    "%s%s, %s of %s: %llu wrong elements%s\n", gv_style(GV_BAD),
-                    c->run.steer[s].name, gv_op_name(c->run.cases[k].op), size,
-                    (unsigned long long)cell->wrong, gv_style(GV_PLAIN));
-            if (cell->error[0])
-                printf(
-                    "%s%s, %s of %s%s: %s\n", gv_style(GV_BAD), c->run.steer[s].name,
-                    gv_op_name(c->run.cases[k].op), size, gv_style(GV_PLAIN), cell->error);
+            printf(
+                "%s%s, %s of %s%s: %s\n", gv_style(GV_BAD), c->run.steer[s].name,
+                gv_op_name(c->run.cases[k].op), size, gv_style(GV_PLAIN), cell->error);
         }
+    }
 }
 
 static void print_ring(const struct gv_compared *c, int s)

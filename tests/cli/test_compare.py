@@ -1,0 +1,192 @@
+"""gv100 compare on the virtual reference machine: the published figures found by measuring, saved runs,
+plans that cannot be followed, workers that die or hang."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+from gv_cli import BIN, check, check_in, environment, finish, gv100
+
+FOLDER = tempfile.TemporaryDirectory(prefix="gv-compare-")
+BEFORE = set(os.listdir("/dev/shm"))
+TRUSTED = environment(GV100_ASSUME_VERIFIED="1", TMPDIR=FOLDER.name)
+# Published default busbw, and with P2P across the host bridge where the policy turns it on.
+PUBLISHED = {
+    "0-1": (11.40, None), "0,5": (6.99, 7.78), "7,9": (73.31, None), "0,10": (6.90, None),
+    "0-4": (11.17, None), "0-5": (6.89, 7.94), "0-9": (6.87, 7.87), "0-10": (7.61, None),
+}
+
+
+def compare(*args, env=TRUSTED, **how):
+    return gv100("compare", *args, env=env, **how)
+
+
+def run(*args, **how):
+    done = compare("--virtual", "4028", *args, "--json", **how)
+    check(f"{args}: status and stderr", (done.returncode, done.stderr), (0, ""))
+    return json.loads(done.stdout)
+
+
+def near(what, got, wanted, by):
+    if got is None or abs(got / wanted - 1) > by:
+        check(what, got, f"{wanted} within {by:.0%}")
+
+
+def transports(result, variant):
+    (found,) = [v for v in result["variants"] if v["name"] == variant]
+    return {(e["from"], e["to"]): e["transport"].split("/")[0] for e in found["ring"]["edges"]}
+
+
+def published():
+    for gpus, (default, tuned) in PUBLISHED.items():
+        result = run("--profile", "4028", "--gpus", gpus, "-o", "AllReduce", "-b", "1G", "-e", "1G", "--repeats", "3")
+        by_name = {r["variant"]: r for r in result["results"]}
+        (row,) = result["comparisons"]
+        near(f"{gpus}: default", by_name["default"]["bus_bw"], default, 0.03)
+        near(f"{gpus}: tuned", by_name["tuned"]["bus_bw"], tuned or default, 0.03)
+        check(f"{gpus}: verdict", row["verdict"], "gain" if tuned else "tie")
+        check(f"{gpus}: wrong", [r["nwrong"] for r in result["results"]], [0, 0])
+        shm = {t for t in transports(result, "tuned").values()}
+        check(f"{gpus}: tuned transports", "SHM" in shm, gpus in ("0,10", "0-10"))
+
+
+def edges_before_and_after():
+    result = run("--profile", "4028", "--gpus", "0-5", "-b", "1M", "-e", "1M", "--repeats", "3")
+    check("0-5 default on SHM", [e for e, t in transports(result, "default").items() if t == "SHM"], [(4, 5), (5, 0)])
+    check("0-5 tuned on SHM", [e for e, t in transports(result, "tuned").items() if t == "SHM"], [])
+    (default,) = [v for v in result["variants"] if v["name"] == "default"]
+    slowest = default["ring"]["edges"][default["ring"]["slowest"]]
+    check("0-5 slowest hop", (slowest["from"], slowest["to"], slowest["path"]), (4, 5, "PHB"))
+    check("both operations", [r["operation"] for r in result["comparisons"]], ["AllReduce", "AllToAll"])
+
+
+OPERATIONS = "AllReduce,AllGather,ReduceScatter,Broadcast,Reduce,AllToAll"
+
+
+def results_are_checked():
+    for how in ([], ["--threads"]):
+        for kind in ("float", "half", "bfloat16", "int8", "uint64", "double"):
+            for redop in ("sum", "max", "avg") if kind in ("float", "int8") else ("prod",):
+                result = run("--gpus", "0,1,5", "--variant", "bridge", "-o", OPERATIONS, "-b", "70000", "-e", "70000",
+                             "--type", kind, "--redop", redop, "--in-place", "--repeats", "1", *how)
+                wrong = [(r["operation"], r["in_place"]) for r in result["results"] if r["nwrong"] or not r["times"]]
+                check(f"{kind} {redop} {how}: wrong", wrong, [])
+                check(f"{kind} {redop} {how}: cases", len(result["results"]), 3 * 11)
+
+
+def saved_runs():
+    path = os.path.join(FOLDER.name, "run.json")
+    args = ["--virtual", "4028", "--gpus", "0,5", "--profile", "4028", "-b", "64K", "-e", "64M", "--variant", "bridge"]
+    live = compare(*args, "--save", path, "--json")
+    check("live", live.returncode, 0)
+    for form in ("--json", "--csv", None):
+        again = compare(path, *([form] if form else []))
+        check(f"{form}: status", (again.returncode, again.stderr), (0, ""))
+        if form == "--json":
+            check("the saved run's JSON is the live one's", json.loads(again.stdout), json.loads(live.stdout))
+        if form == "--csv":
+            rows = list(csv.DictReader(io.StringIO(again.stdout)))
+            wanted = json.loads(live.stdout)["results"]
+            check("csv rows", [(r["variant"], r["operation"], int(r["size"])) for r in rows],
+                  [(r["variant"], r["operation"], r["size"]) for r in wanted])
+            for got, want in zip(rows, wanted):
+                near("csv bus_bw", float(got["bus_bw"]), want["bus_bw"], 0.001)
+    for text, why in (("{}", "gv100_compare is not 1"), ("[1,", "run2.json:1:"), ('{"gv100_compare": 1}', "gpus")):
+        bad = os.path.join(FOLDER.name, "run2.json")
+        with open(bad, "w") as out:
+            out.write(text)
+        done = compare(bad)
+        check(f"{text}: status", done.returncode, 3)
+        check_in(f"{text}: cause", why, done.stderr)
+
+
+def plans_that_cannot_be():
+    result = run("--gpus", "0-5", "--variant", "lend 0-9", "--variant", "frobnicate", "--variant", "lend 4-5 5-0",
+                 "-o", "AllReduce", "-b", "1M", "-e", "1M", "--repeats", "3")
+    by_name = {r["variant"]: r for r in result["results"]}
+    check("no samples of a plan that was not followed",
+          [(name, len(by_name[name]["times"])) for name in ("lend 0-9", "frobnicate", "lend 4-5 5-0")],
+          [("lend 0-9", 0), ("frobnicate", 0), ("lend 4-5 5-0", 3)])
+    check_in("cause", "'0-9' is no pair of this communicator", by_name["lend 0-9"]["error"])
+    check_in("cause", "'frobnicate' is not known", by_name["frobnicate"]["error"])
+    # A ninth peer: the all-to-all fails, and the rest goes on.
+    result = run("--gpus", "0-9", "--variant", "lend 4-5 8-0", "--variant", "bridge", "-b", "1M", "-e", "1M",
+                 "--repeats", "3")
+    found = {(r["variant"], r["operation"]): r for r in result["results"]}
+    check("all-to-all over lent links", len(found["lend 4-5 8-0", "AllToAll"]["times"]), 3)
+    check("AllReduce under a bridge of ten", len(found["bridge", "AllReduce"]["times"]), 0)
+
+
+def left_behind():
+    shm = [n for n in os.listdir("/dev/shm") if n.startswith("nccl-") and n not in BEFORE]
+    return (shm, [n for n in os.listdir(FOLDER.name) if n.startswith("gv100-")], workers())
+
+
+def workers():
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f, open(f"/proc/{pid}/environ", "rb") as e:
+                if b"compare\0--worker" in f.read() and FOLDER.name.encode() in e.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return sorted(found)
+
+
+def struck(signal_number, rank_of, *args):
+    """Starts a run, strikes one worker in the middle, and returns what became of it."""
+    process = subprocess.Popen(
+        [os.path.join(BIN, "gv100"), "compare", "--virtual", "4028", "--profile", "4028", "--gpus", "0-3", "-o",
+         "AllReduce", "-b", "1M", "-e", "1M", "--repeats", "60", "--iterations", "200", "--json", *args],
+        env=TRUSTED, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.time() + 30
+    while len(workers()) < 4 and time.time() < until:
+        time.sleep(0.05)
+    time.sleep(1.5)
+    os.kill(workers()[rank_of], signal_number)
+    since = time.time()
+    out, err = process.communicate(timeout=120)
+    return out, err, process.returncode, time.time() - since
+
+
+def workers_that_die_or_hang():
+    out, err, status, _ = struck(signal.SIGKILL, 2)
+    check("a worker was killed: status", (status, err), (0, ""))
+    errors = {r["error"] for r in json.loads(out)["results"]} - {""}
+    check("a worker was killed: one variant ends", len(errors), 1)
+    check_in("a worker was killed: who", "(GPU 2) died by signal 9", errors.pop())
+    out, err, status, seconds = struck(signal.SIGSTOP, 1, "--timeout", "2")
+    errors = {r["error"] for r in json.loads(out)["results"]} - {""}
+    check("a worker hangs: bounded", seconds < 60, True)
+    check("a worker hangs: one variant ends", len(errors), 1)
+    text = errors.pop()
+    check_in("a worker hangs: last step", "its last step: ", text)
+    check("nothing is left", left_behind(), ([], [], []))
+
+
+def refused():
+    for args, why in (
+        (["--gpus", "11"], "there is no GPU 11"), (["--variant", ""], "1 to 255 letters"), (["-b", "2M", "-e", "1M"], "-b is over -e"),
+        (["--type", "float7"], "'float7' is not known"), (["--operation", "AllReduse"], "AllReduse"),
+        (["--repeats", "0"], "between 1 and 64"), (["--nccl", "/nonexistent/libnccl.so.2"], "cannot be read"),
+    ):
+        done = compare("--virtual", "4028", *args)
+        check(f"{args}: refused", done.returncode in (2, 3) and not done.stdout, True)
+        check_in(f"{args}: cause", why, done.stderr)
+
+
+published()
+edges_before_and_after()
+results_are_checked()
+saved_runs()
+plans_that_cannot_be()
+workers_that_die_or_hang()
+refused()
+check("nothing is left at the end", left_behind(), ([], [], []))
+finish()
