@@ -1,0 +1,79 @@
+"""Algorithm, protocol and channels from a profile, in every release's tuner slot: with the one variable,
+and in the tuner slot alone, where nothing says who is in the communicator but its size and its id."""
+import os
+import re
+import tempfile
+
+from gvhost import NEW, OLD, PLUGIN, check, done, host
+
+PUBLISHED = os.path.join(os.environ["GV_SOURCE_DIR"], "config", "profiles", "4028.yaml")
+
+# An AllReduce of 1 GiB that a tuner wins: the figures are invented, only their order matters.
+GROUP = """  - gpus: {gpus}
+    op: AllReduce
+    bytes: 1073741824
+    loaded: true
+    variants:
+      - edit: none
+        runs: [{{name: test, busbw_gbs: [1.0, 1.0, 1.0]}}]
+      - edit: none
+        algorithm: TREE
+        protocol: LL
+        channels: 2
+        runs: [{{name: test, busbw_gbs: [2.0, 2.0, 2.0]}}]
+"""
+
+
+def profile(folder, release, gpus):
+    """The reference machine, as if it had been measured with this release."""
+    with open(PUBLISHED, encoding="utf-8") as f:
+        text = f.read()
+    text = re.sub(r'nccl: "?2\.23\.4"?', f'nccl: "{release}"', text)
+    text = text.replace("\ngroups:\n", "\ngroups:\n" + "".join(GROUP.format(gpus=g) for g in gpus))
+    path = os.path.join(folder, f"{release}.yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    return path
+
+
+def choice(comm):
+    return comm["algorithm"], comm["protocol"], comm["channels"], comm["topology_file"], comm["error"]
+
+
+ADVISED = ("TREE", "LL", 2, False, None)
+NO_CONTEXT = ["2.19.3", "2.20.5"]  # tuner v1: its calls do not say which communicator asks
+HAS_ID = ["2.28.3"] + NEW          # tuner v5 and later: init gets the communicator's id
+
+
+def slots(release, mode, path, comms):
+    """The communicators with the one variable, with the tuner slot alone, and without the plugin."""
+    run = ["--machine", "4028", "--release", release, "--mode", mode]
+    run += [word for gpus in comms for word in ("--comm", gpus)]
+    alone = {"GV100_PROFILE": path, "NCCL_TUNER_PLUGIN": PLUGIN}
+    return (host(*run, env={"GV100_PROFILE": path}, status=0),
+            host(*run, "--no-plugin", env=alone, status=0), host(*run, "--no-plugin", status=0))
+
+
+with tempfile.TemporaryDirectory() as folder:
+    for release in OLD + NEW:
+        path = profile(folder, release, ["0-10", "0-4"])
+        for mode in ["threads", "processes"] if release in ("2.20.5", "2.27.3", "2.32.3") else ["threads"]:
+            where = f"{release} {mode}"
+            full, alone, plain = slots(release, mode, path, ["0-10"])
+            check(f"{where}: the one variable, all GPUs", choice(full[0]), ADVISED)
+            # 2.27.3 refuses paths, so that this name brings no tuner there.
+            check(f"{where}: tuner slot alone, all GPUs", choice(alone[0]),
+                  ADVISED if release != "2.27.3" else choice(plain[0]))
+            full, alone, plain = slots(release, mode, path, ["0-10", "0-4"])
+            for i, gpus in enumerate(["all", "some"]):
+                check(f"{where}: two alive, the one variable, {gpus} GPUs", choice(full[i]),
+                      choice(plain[i]) if release in NO_CONTEXT else ADVISED)
+            check(f"{where}: tuner slot alone, some GPUs", choice(alone[1]),
+                  ADVISED if release in HAS_ID else choice(plain[1]))
+    # Measured with another release: nothing is advised.
+    path = profile(folder, "2.18.1", ["0-10"])
+    other, = host("--machine", "4028", "--release", "2.28.9", "--comm", "0-10", env={"GV100_PROFILE": path})
+    plain, = host("--machine", "4028", "--release", "2.28.9", "--comm", "0-10", "--no-plugin")
+    check("another release's table", choice(other), choice(plain))
+
+done()
