@@ -109,6 +109,7 @@ struct gv_profile_gpu {
     int power_limit_w; /* in force when measured: a setting, not a property of the board */
     int app_core_mhz, max_core_mhz, memory_mhz;
     char note[96];
+    char source[200]; /* imported: files and lines, "topo.txt:4, p2p.txt:31" */
 };
 
 struct gv_profile_memory {
@@ -116,6 +117,7 @@ struct gv_profile_memory {
     double theoretical_gbs;
     struct gv_figure copy_gbs, read_gbs, write_gbs, triad_gbs; /* bytes read plus bytes written */
     char note[96];
+    char source[200]; /* imported: files and lines, "topo.txt:4, p2p.txt:31" */
 };
 
 struct gv_profile_host_link {
@@ -124,6 +126,7 @@ struct gv_profile_host_link {
                            share */
     char root_port[20]; /* "" where not known */
     struct gv_figure to_device_gbs, to_host_gbs;
+    char source[200]; /* imported: files and lines, "topo.txt:4, p2p.txt:31" */
 };
 
 /* One entry covers every ordered pair (a, b), a in `from`, b in `to`, a != b, and, where
@@ -139,6 +142,7 @@ struct gv_profile_path {
     struct gv_figure
         host_path_gbs; /* through host memory, for pairs without P2P; never a P2P figure */
     char note[96];
+    char source[200]; /* imported: files and lines, "topo.txt:4, p2p.txt:31" */
 };
 
 /* Samples of one run of one variant, in the order in which they were taken. */
@@ -148,6 +152,7 @@ struct gv_profile_run {
     bool *throttled;   /* per sample, or NULL where none was */
     int count;
     double algbw_gbs; /* as published beside it; NAN */
+    char source[200]; /* imported: files and lines, "topo.txt:4, p2p.txt:31" */
 };
 
 struct gv_profile_variant {

@@ -33,6 +33,7 @@ static const struct gv_field gpu_fields[] = {
     INT(gv_profile_gpu, max_core_mhz, 0, 100000, -1, DOC "Highest clock of the core in MHz."),
     INT(gv_profile_gpu, memory_mhz, 0, 100000, -1, DOC "Clock of the memory in MHz."),
     TEXT(gv_profile_gpu, note, DOC "A remark for people."),
+    TEXT(gv_profile_gpu, source, DOC "File and line that imported figures are from."),
 };
 static OBJECT(
     gpu_object, gv_profile_gpu, "gpu", gpu_fields, gv_check_gpu,
@@ -79,6 +80,7 @@ static const struct gv_field memory_fields[] = {
     FIGURE(gv_profile_memory, write_gbs, DOC "Writes in GB/s."),
     FIGURE(gv_profile_memory, triad_gbs, DOC "a = b + s * c in GB/s, reads plus writes."),
     TEXT(gv_profile_memory, note, DOC "A remark for people, such as \"mean of six\"."),
+    TEXT(gv_profile_memory, source, DOC "File and line that imported figures are from."),
 };
 static OBJECT(
     memory_object, gv_profile_memory, "memory", memory_fields, NULL,
@@ -96,6 +98,7 @@ static const struct gv_field host_link_fields[] = {
         DOC "PCI address of the topmost bridge above them."),
     FIGURE(gv_profile_host_link, to_device_gbs, DOC "Host memory to GPU in GB/s."),
     FIGURE(gv_profile_host_link, to_host_gbs, DOC "GPU to host memory in GB/s."),
+    TEXT(gv_profile_host_link, source, DOC "File and line that imported figures are from."),
 };
 static OBJECT(
     host_link_object, gv_profile_host_link, "host link", host_link_fields, NULL,
@@ -132,6 +135,7 @@ static const struct gv_field path_fields[] = {
         gv_profile_path, host_path_gbs,
         DOC "Copy through host memory in GB/s, for pairs without P2P; never a P2P figure."),
     TEXT(gv_profile_path, note, DOC "A remark for people."),
+    TEXT(gv_profile_path, source, DOC "File and line that imported figures are from."),
 };
 static OBJECT(
     path_object, gv_profile_path, "path", path_fields, gv_check_path,
@@ -157,6 +161,7 @@ static const struct gv_field run_fields[] = {
     NUMBER(
         gv_profile_run, algbw_gbs, 1e9, NAN,
         DOC "Algorithm bandwidth in GB/s, where published beside it."),
+    TEXT(gv_profile_run, source, DOC "File and line that imported figures are from."),
 };
 static OBJECT(
     run_object, gv_profile_run, "run", run_fields, NULL,
