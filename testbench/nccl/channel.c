@@ -141,19 +141,36 @@ static int prefer_neighbours(const struct gv_nt_walk *s, int gpu, int *next, int
     return s->sys->release >= 22000 ? found : count;
 }
 
-static int next_gpus(const struct gv_nt_walk *s, int gpu, int *next)
+static void rank_from(struct gv_nt_walk *s, int gpu)
 {
     struct score score[GV_NCCL_MAX_GPUS];
     int count = 0;
     for (int i = 1; i < s->n; i++) {
         int g = (gpu + i) % s->n;
         struct gv_nt_path *path = gv_nt_path_between(s->sys, gv_nt_gpu(s, gpu), gv_nt_gpu(s, g));
-        if (path->hops && !(gv_nt_gpu(s, g)->used >> s->trial->channels & 1))
+        if (path->hops)
             score[count++] = (struct score){g, i, path->hops, (int)path->gbs};
     }
     qsort(score, (size_t)count, sizeof(score[0]), compare_scores);
     for (int i = 0; i < count; i++)
-        next[i] = score[i].gpu;
+        s->ranked[gpu][i] = (unsigned char)score[i].gpu;
+    s->nranked[gpu] = (unsigned char)count;
+}
+
+void gv_nt_walk_rank(struct gv_nt_walk *w)
+{
+    for (int g = 0; g < w->n; g++)
+        rank_from(w, g);
+}
+
+static int next_gpus(const struct gv_nt_walk *s, int gpu, int *next)
+{
+    int count = 0;
+    for (int i = 0; i < s->nranked[gpu]; i++) {
+        int g = s->ranked[gpu][i];
+        if (!(gv_nt_gpu(s, g)->used >> s->trial->channels & 1))
+            next[count++] = g;
+    }
     return s->sys->count[GV_NT_NVS] ? prefer_neighbours(s, gpu, next, count) : count;
 }
 

@@ -13,12 +13,17 @@ struct gv_nt_walk {
     struct gv_nt_plan *trial, *best;
     int n;     /* GPUs */
     int steps; /* left; 0 = ran out */
+    /* ranked[g]: the other GPUs in the order in which a free search tries them from GPU g */
+    unsigned char ranked[GV_NCCL_MAX_GPUS][GV_NCCL_MAX_GPUS], nranked[GV_NCCL_MAX_GPUS];
 };
 
 static inline struct gv_nt_node *gv_nt_gpu(const struct gv_nt_walk *w, int g)
 {
     return w->sys->node[GV_NT_GPU][g];
 }
+
+/* Fills `ranked` from the paths; sys and n are set. */
+void gv_nt_walk_rank(struct gv_nt_walk *w);
 
 /* Tries file order, then every order (or, from the second channel on, the last channel's order and
  * only if channels may differ all others). Takes steps; replaces *best by better plans. */

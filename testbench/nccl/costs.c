@@ -137,7 +137,7 @@ int gv_nccl_costs(
     int ops, float table[GV_NCCL_NUM_ALGO][GV_NCCL_NUM_PROTO])
 {
     struct model m = {.eval = eval, .release = release, .func = func};
-    if (func >= GV_NCCL_NUM_FUNC || eval->result)
+    if (func >= GV_NCCL_NUM_FUNC || eval->result || eval->approximate)
         return -1;
     for (int a = 0; a < GV_NCCL_NUM_ALGO; a++)
         for (int p = 0; p < GV_NCCL_NUM_PROTO; p++)

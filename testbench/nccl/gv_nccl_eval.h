@@ -129,7 +129,7 @@ int gv_nccl_alltoall(const struct gv_nccl_eval_out *eval, char *error, size_t si
  * step, bus bandwidth of the search with the caps of LL, LL128 and tree, the correction of trees by
  * size. CollNet, NVLS and PAT are -1: they need a network, an NVSwitch of compute capability 9, or
  * one GPU a node. `ops` is the number of operations that NCCL bundles (numPipeOps). Returns 0, or
- * -1 for a func that has no table. */
+ * -1 for a func that has no table and for a ring that crosses the network. */
 int gv_nccl_costs(
     const struct gv_nccl_eval_out *eval, int release, enum gv_nccl_func func, uint64_t bytes,
     int ops, float table[GV_NCCL_NUM_ALGO][GV_NCCL_NUM_PROTO]);

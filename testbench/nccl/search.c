@@ -238,6 +238,7 @@ static void prepare(struct campaign *c, struct gv_nt_system *sys, struct gv_nt_p
 {
     c->s = (struct gv_nt_walk){.sys = sys, .trial = &c->trial, .best = plan};
     c->s.n = sys->count[GV_NT_GPU];
+    gv_nt_walk_rank(&c->s);
     c->min_sm = lowest_sm(sys);
     c->speeds = speeds_for(c->min_sm, sys->release);
     c->budget = STEPS_TOTAL;
