@@ -9,7 +9,7 @@
 static struct gv_finding nowhere;
 
 struct gv_finding *gv_finding_add(
-    struct gv_findings *all, const char *step, enum gv_verdict verdict, const char *next,
+    struct gv_findings *all, const char *step, enum gv_step_verdict verdict, const char *next,
     const char *fmt, ...)
 {
     struct gv_finding *f = &nowhere;
@@ -32,7 +32,7 @@ struct gv_finding *gv_finding_add(
 }
 
 void gv_finding_error(
-    struct gv_findings *all, const char *step, enum gv_verdict verdict, const char *next,
+    struct gv_findings *all, const char *step, enum gv_step_verdict verdict, const char *next,
     const struct gv_error *err)
 {
     struct gv_finding *f = gv_finding_add(all, step, verdict, next, "%s", err->text);
@@ -54,7 +54,7 @@ void gv_findings_finish(struct gv_findings *all)
     memset(all, 0, sizeof(*all));
 }
 
-const char *gv_verdict_name(enum gv_verdict v)
+const char *gv_verdict_name(enum gv_step_verdict v)
 {
     static const char *const names[GV_VERDICTS] = {"ok", "note", "warn", "no", "unknown"};
     return names[v];

@@ -11,7 +11,7 @@
 #include "config/gv_machine.h"
 
 /* The answer of one step. Only NO keeps a host from being ready. */
-enum gv_verdict {
+enum gv_step_verdict {
     GV_VERDICT_OK,
     GV_VERDICT_NOTE,    /* worth knowing, changes nothing */
     GV_VERDICT_WARN,    /* something of ours is not used, or may go wrong */
@@ -23,7 +23,7 @@ enum gv_verdict {
 /* One line of the result. `step` is a constant. `file` and `line`: where the cause stands. */
 struct gv_finding {
     const char *step;
-    enum gv_verdict verdict;
+    enum gv_step_verdict verdict;
     char file[GV_ERROR_FILE];
     unsigned line;
     char text[512];
@@ -40,15 +40,15 @@ struct gv_findings {
 /* Adds one; `next` may be NULL. The result may be given a place; it lives until the next add, and
  * is never NULL. */
 struct gv_finding *gv_finding_add(
-    struct gv_findings *all, const char *step, enum gv_verdict verdict, const char *next,
+    struct gv_findings *all, const char *step, enum gv_step_verdict verdict, const char *next,
     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* The same from an error, its place included. */
 void gv_finding_error(
-    struct gv_findings *all, const char *step, enum gv_verdict verdict, const char *next,
+    struct gv_findings *all, const char *step, enum gv_step_verdict verdict, const char *next,
     const struct gv_error *err);
 bool gv_findings_ready(const struct gv_findings *all);
 void gv_findings_finish(struct gv_findings *all);
-const char *gv_verdict_name(enum gv_verdict v); /* "ok", "note", "warn", "no", "unknown" */
+const char *gv_verdict_name(enum gv_step_verdict v); /* "ok", "note", "warn", "no", "unknown" */
 
 /* The folder below which etc, proc, run and dev/shm are read: $GV100_ROOT, else "". */
 const char *gv_root(void);

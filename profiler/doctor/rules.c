@@ -12,7 +12,7 @@ enum when { SET, ONE, NOT_ONE, OURS, THEIRS, A_NET_PLUGIN, A_NET };
 struct rule {
     const char *name;
     enum when when;
-    enum gv_verdict verdict;
+    enum gv_step_verdict verdict;
     const char *effect, *next;
 };
 

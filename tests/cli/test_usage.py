@@ -51,7 +51,7 @@ def test_help():
     check("help status", done.returncode, 0)
     lines = done.stdout.splitlines()
     check("help fits a screen", len(lines) <= 24 and max(map(len, lines)) <= 80, True)
-    for name in ("explain", "show", "check", "doctor", "env", "run"):
+    for name in ("explain", "show", "check", "doctor", "place", "env", "run"):
         check_in(f"{name} is listed", f"  {name} ", done.stdout)
         page = gv100(name, "--help")
         check(f"{name} --help status", page.returncode, 0)
