@@ -90,7 +90,7 @@ int ncclCommInitRank(void **comm, int nranks, unique_id id, int rank)
     struct gv_comm *ours = announce(key, gpu_of_caller(), nranks, (const void *)real);
     int result;
     WITH_THREAD(ours, real(comm, nranks, id, rank));
-    return finish(ours, result, comm ? *comm : NULL);
+    return finish(ours, result, comm ? __atomic_load_n(comm, __ATOMIC_ACQUIRE) : NULL);
 }
 
 int ncclCommInitRankConfig(void **comm, int nranks, unique_id id, int rank, void *config)
@@ -102,7 +102,7 @@ int ncclCommInitRankConfig(void **comm, int nranks, unique_id id, int rank, void
     struct gv_comm *ours = announce(key, gpu_of_caller(), nranks, (const void *)real);
     int result;
     WITH_THREAD(ours, real(comm, nranks, id, rank, config));
-    return finish(ours, result, comm ? *comm : NULL);
+    return finish(ours, result, comm ? __atomic_load_n(comm, __ATOMIC_ACQUIRE) : NULL);
 }
 
 int ncclCommInitRankScalable(
@@ -116,7 +116,7 @@ int ncclCommInitRankScalable(
     struct gv_comm *ours = size ? announce(key, gpu_of_caller(), nranks, (const void *)real) : NULL;
     int result;
     WITH_THREAD(ours, real(comm, nranks, rank, nid, ids, config));
-    return finish(ours, result, comm ? *comm : NULL);
+    return finish(ours, result, comm ? __atomic_load_n(comm, __ATOMIC_ACQUIRE) : NULL);
 }
 
 /* All ranks are threads of this process that NCCL starts, so none of them is the caller. */
@@ -182,7 +182,7 @@ int ncclCommSplit(void *parent, int color, int key, void **comm, void *config)
     }
     int result;
     WITH_THREAD(ours, real(parent, color, key, comm, config));
-    return finish(ours, result, comm ? *comm : NULL);
+    return finish(ours, result, comm ? __atomic_load_n(comm, __ATOMIC_ACQUIRE) : NULL);
 }
 
 int ncclCommShrink(void *parent, int *exclude, int nexclude, void **comm, void *config, int flags)
@@ -200,7 +200,7 @@ int ncclCommShrink(void *parent, int *exclude, int nexclude, void **comm, void *
     }
     int result;
     WITH_THREAD(ours, real(parent, exclude, nexclude, comm, config, flags));
-    return finish(ours, result, comm ? *comm : NULL);
+    return finish(ours, result, comm ? __atomic_load_n(comm, __ATOMIC_ACQUIRE) : NULL);
 }
 
 int ncclCommDestroy(void *comm)

@@ -93,6 +93,12 @@ static int join_family(struct gvh_comm *comm)
     return GVH_SUCCESS;
 }
 
+static int open_boot(struct gvh_comm *comm)
+{
+    return gvh_boot_open(
+        &comm->boot, comm->key, comm->rank, comm->nranks, comm->nranks / comm->nnodes, comm->abort);
+}
+
 static int init_net(struct gvh_comm *comm)
 {
     gvh_step("net");
@@ -101,8 +107,7 @@ static int init_net(struct gvh_comm *comm)
     if (rc)
         return rc;
     gvh_step("register");
-    return gvh_boot_open(
-        &comm->boot, comm->key, comm->rank, comm->nranks, comm->nranks / comm->nnodes, comm->abort);
+    return open_boot(comm);
 }
 
 struct peer_info {
@@ -194,6 +199,8 @@ int gvh_init_rank(struct gvh_comm *comm)
     if (!rc && !(comm->parent && comm->color < 0))
         rc = run_steps(comm);
     if (rc) {
+        if (!comm->boot.file) /* failed before it met the others: they are told all the same */
+            open_boot(comm);
         gvh_boot_give_up(&comm->boot, rc);
         GVH_INFO("init of rank %d ends with %d (%s)", comm->rank, rc, gvh_result_name(rc));
     }

@@ -49,14 +49,14 @@ static int share_id(const struct gvh_job *job, int c, int rank, ncclUniqueId *id
     char path[PATH_MAX + 32], temporary[PATH_MAX + 40];
     snprintf(path, sizeof(path), "%s/id-%d", job->dir, c);
     if (rank == 0) {
-        int rc = ncclGetUniqueId(id);
+        int rc = ncclGetUniqueId(id); /* handed on even if it failed: the others fail alike then */
         snprintf(temporary, sizeof(temporary), "%s.new", path);
-        FILE *file = rc ? NULL : fopen(temporary, "w");
+        FILE *file = fopen(temporary, "w");
         if (!file)
-            return rc ? rc : 2;
+            return 2;
         fwrite(id, sizeof(*id), 1, file);
         fclose(file);
-        return rename(temporary, path) ? 2 : 0;
+        return rename(temporary, path) ? 2 : rc;
     }
     double end = now_ms() + (job->timeout_ms ? job->timeout_ms : 60000);
     while (access(path, R_OK)) {
@@ -140,7 +140,7 @@ static void make_new(struct gvh_work *work, int c, int gpu)
     const struct gvh_wanted *wanted = &work->job->comms[c];
     struct gvh_made *made = &work->made[c][gpu];
     int rank = rank_of(wanted, gpu);
-    ncclUniqueId id;
+    ncclUniqueId id = {0};
     int rc = share_id(work->job, c, rank, &id);
 
     gvh_fault_late(work, gpu);
