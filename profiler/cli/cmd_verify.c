@@ -5,14 +5,15 @@
 
 #include "config/gv_stamp.h"
 #include "profiler/cli/measure.h"
+#include "profiler/cli/verify_nccl.h"
 
 struct input {
     const char *machine, *stamp, *worker;
     double pair_timeout_s;
-    bool json, force, no_stamp;
+    bool json, force, no_stamp, no_nccl;
 };
 
-enum { KEY_FORCE = 256, KEY_WORKER, KEY_TIMEOUT, KEY_VIRTUAL, KEY_NO_STAMP };
+enum { KEY_FORCE = 256, KEY_WORKER, KEY_TIMEOUT, KEY_VIRTUAL, KEY_NO_STAMP, KEY_NO_NCCL };
 
 static error_t on_option(int key, char *arg, struct argp_state *state)
 {
@@ -34,6 +35,9 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
     case KEY_NO_STAMP:
         in->no_stamp = true;
         return 0;
+    case KEY_NO_NCCL:
+        in->no_nccl = true;
+        return 0;
     case KEY_WORKER:
         in->worker = arg;
         return 0;
@@ -50,6 +54,7 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
 static const struct argp_option options[] = {
     {"stamp", 'o', "FILE", 0, "Where the stamp goes instead of the usual place", 0},
     {"no-stamp", KEY_NO_STAMP, 0, 0, "Check only, leave no stamp", 0},
+    {"no-nccl", KEY_NO_NCCL, 0, 0, "Without the AllReduce of NCCL itself", 0},
     {"force", KEY_FORCE, 0, 0, "Also on GPUs that others use", 0},
     {"virtual", KEY_VIRTUAL, "MACHINE", 0, "A virtual machine, by name or file", 0},
     {"pair-timeout", KEY_TIMEOUT, "SECONDS", 0, "How long a pair may keep its kernels waiting (2)",
@@ -115,8 +120,9 @@ static bool all_good(const int by_state[GV_P2P_STATES])
     return true;
 }
 
-static void
-print_text(const struct gv_calibration *cal, const int by_state[GV_P2P_STATES], const char *stamp)
+static void print_text(
+    const struct gv_calibration *cal, const int by_state[GV_P2P_STATES],
+    const struct gv_nccl_check *nccl, const char *stamp)
 {
     printf("%d GPUs, %d pairs:", cal->n, cal->n * (cal->n - 1) / 2);
     const char *sep = " ";
@@ -126,12 +132,15 @@ print_text(const struct gv_calibration *cal, const int by_state[GV_P2P_STATES], 
             sep = ", ";
         }
     puts("");
+    if (nccl->text[0])
+        printf("NCCL: %s\n", nccl->text);
     if (stamp)
         printf("stamp: %s\n", stamp);
 }
 
-static json_t *
-to_json(const struct gv_calibration *cal, const int by_state[GV_P2P_STATES], const char *stamp)
+static json_t *to_json(
+    const struct gv_calibration *cal, const int by_state[GV_P2P_STATES],
+    const struct gv_nccl_check *nccl, const char *stamp)
 {
     json_t *pairs = json_array(), *counts = json_object();
     for (int a = 0; a < cal->n; a++)
@@ -143,13 +152,15 @@ to_json(const struct gv_calibration *cal, const int by_state[GV_P2P_STATES], con
     for (int s = 0; s < GV_P2P_STATES; s++)
         json_object_set_new(counts, gv_p2p_name((enum gv_p2p)s), json_integer(by_state[s]));
     return json_pack(
-        "{s:i, s:o, s:o, s:s?, s:b, s:o}", "gpus", cal->n, "counts", counts, "pairs", pairs,
-        "stamp", stamp, "ok", all_good(by_state), "warnings", gv_json_warnings(cal));
+        "{s:i, s:o, s:o, s:{s:s, s:i, s:s, s:s}, s:s?, s:b, s:o}", "gpus", cal->n, "counts", counts,
+        "pairs", pairs, "nccl", "path", nccl->nccl, "version", nccl->version, "verdict",
+        gv_nccl_verdict_name(nccl->verdict), "text", nccl->text, "stamp", stamp, "ok",
+        all_good(by_state), "warnings", gv_json_warnings(cal));
 }
 
 static int report(
     const struct gv_command *self, const struct input *in, const struct gv_calibration *cal,
-    struct gv_error *err)
+    const struct gv_nccl_check *nccl, struct gv_error *err)
 {
     static struct gv_stamp stamp; /* large */
     char path[PATH_MAX];
@@ -167,14 +178,17 @@ static int report(
     int status = all_good(by_state) ? GV_EXIT_OK : GV_EXIT_NO;
     gv_print_warnings(self, cal);
     if (in->json)
-        return gv_json_print(self, to_json(cal, by_state, in->no_stamp ? NULL : path), status);
-    print_text(cal, by_state, in->no_stamp ? NULL : path);
+        return gv_json_print(
+            self, to_json(cal, by_state, nccl, in->no_stamp ? NULL : path), status);
+    print_text(cal, by_state, nccl, in->no_stamp ? NULL : path);
     return status;
 }
 
 static int verify(const struct gv_command *self, const struct input *in, struct gv_measuring *m)
 {
     struct gv_error err = {0};
+    struct gv_nccl_check nccl = {0};
+    int status;
     m->options.only = "check"; /* no other probe has this word */
     m->options.pair_timeout_s = in->pair_timeout_s;
     m->options.force = in->force;
@@ -182,8 +196,13 @@ static int verify(const struct gv_command *self, const struct input *in, struct 
     if (!cal)
         return gv_cli_fail(self, GV_EXIT_FAILED, &err);
     gv_probe_check.plan(cal, &gv_probe_check);
-    int status = gv_calibration_run(cal, NULL, NULL, &err) ? gv_cli_fail(self, GV_EXIT_FAILED, &err)
-                                                           : report(self, in, cal, &err);
+    if (gv_calibration_run(cal, NULL, NULL, &err))
+        status = gv_cli_fail(self, GV_EXIT_FAILED, &err);
+    else {
+        if (!in->no_nccl)
+            gv_verify_nccl(cal, in->machine, &nccl);
+        status = report(self, in, cal, &nccl, &err);
+    }
     gv_calibration_close(cal);
     return status;
 }

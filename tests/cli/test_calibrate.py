@@ -73,7 +73,28 @@ def test_stamp():
     stamp = path_of("stamp.yaml")
     answer = gv100_json("verify", "--virtual", "4028", "--stamp", stamp)
     check("verify counts", (answer["ok"], answer["counts"]["verified"], answer["counts"]["refused"]), (True, 45, 10))
+    check("verify: NCCL itself", (answer["nccl"]["verdict"], answer["nccl"]["version"]), ("right", 22809))
     check("a stamp", (answer["stamp"], os.path.exists(stamp)), (stamp, True))
+
+
+def test_no_room_for_the_file():
+    """A write that fails in the middle, as on a full disk."""
+    out = path_of("full.yaml")
+    with open(out, "w") as old:
+        old.write("an old profile\n")
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+    done = gv100(
+        "calibrate", "--virtual", "4028", "--only", "p2p", "-o", out, preexec_fn=limit, restore_signals=False
+    )
+    check("full: status", done.returncode, 3)
+    check_in("full: words", "full.yaml", done.stderr)
+    check("full: the old profile is as it was", open(out).read(), "an old profile\n")
+    left = [f for f in os.listdir(os.path.dirname(out)) if f.startswith("full") and f != "full.yaml"]
+    check("full: nothing half written", left, [])
 
 
 BAD = [
@@ -106,6 +127,7 @@ def test_bad_input():
 test_bad_input()
 test_plan()
 test_stamp()
+test_no_room_for_the_file()
 test_reference()
 test_resume_and_interrupt()
 finish()
