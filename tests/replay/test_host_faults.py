@@ -157,9 +157,10 @@ for release in ("2.28.9", "2.23.4"):
     check(f"{release}: off on one rank: warnings",
           len([l for c in comms for l in lines(c, "WARN", OTHER_NCCL)]), release == "2.28.9")
     check(f"{release}: off on one rank: no long wait", comms[0]["init_ms"] < 6000, True)
-    for step in ("net", "register", "lookup", "topology", "tuner"):
+    steps = ("net", "register", "lookup", "topology", "tuner")
+    for step in steps if release == "2.28.9" else steps[1::2]:
         for mode in ("threads", "processes"):
-            run = host("--release", release, "--mode", mode, "--die", f"3:{step}", "--timeout", 5000,
+            run = host("--release", release, "--mode", mode, "--die", f"3:{step}", "--timeout", 4000,
                        "--comm", "0-5", status=1)[0]
             plain = host("--release", release, "--mode", mode, "--die", f"3:{step}", "--timeout", 500,
                          "--comm", "0-5", "--no-plugin", status=1)[0]
