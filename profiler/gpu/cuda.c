@@ -82,13 +82,18 @@ static int no_device(gv_cu_result rc, const struct gv_cuda *cuda, struct gv_erro
 
 int gv_cuda_open(struct gv_cuda *out, const char *path, struct gv_error *err)
 {
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+    /* Ranks of one ring on one device wait for each other: no two streams may share a queue. */
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    return gv_cuda_load(out, path, err);
+}
+
+int gv_cuda_load(struct gv_cuda *out, const char *path, struct gv_error *err)
+{
     struct gv_cuda cuda = {0};
     const char *name = path ? path : "libcuda.so.1";
     int count = 0;
 
-    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
-    /* Ranks of one ring on one device wait for each other: no two streams may share a queue. */
-    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     cuda.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!cuda.library)
         return gv_error_set(

@@ -123,6 +123,10 @@ struct gv_cuda {
  * what to do. The library stays open for the life of the process. */
 int gv_cuda_open(struct gv_cuda *out, const char *path, struct gv_error *err);
 
+/* The same for a library in someone else's program: the environment, and so the order of devices,
+ * stays as it is. */
+int gv_cuda_load(struct gv_cuda *out, const char *path, struct gv_error *err);
+
 /* Sets `err` to "what: NAME (text)" for a failed call; returns -1. */
 int gv_cuda_fail(
     const struct gv_cuda *cuda, gv_cu_result rc, struct gv_error *err, const char *what);

@@ -10,14 +10,15 @@
 #define INVALID 1
 #define NOT_INITIALIZED 3
 #define INVALID_CONTEXT 201
+#define current gv_virtual_current
 
 /* Every entry point has its prototype here, from the one table that gv100 loads by. */
 #define CU_X(field, symbol, args) gv_cu_result gv_v_##field args __asm__(symbol) EXPORT;
 GV_CUDA_FUNCTIONS(CU_X)
 #undef CU_X
 
-static __thread struct gv_vgpu
-    *current; /* the context of this thread, as cuCtxSetCurrent sets it */
+__thread struct gv_vgpu
+    *gv_virtual_current; /* the context of this thread, as cuCtxSetCurrent sets it */
 
 /* Takes the lock; on failure it is not held. */
 static struct gv_world *enter(void)
@@ -84,6 +85,9 @@ static const struct {
     {GV_CU_PEER_ACCESS_NOT_ENABLED, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED",
      "peer access has not been enabled"},
     {GV_CU_TOO_MANY_PEERS, "CUDA_ERROR_TOO_MANY_PEERS", "peer mapping resources exhausted"},
+    {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    {905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
+     "dependency created on uncaptured work in another stream"},
     {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
 };
 
@@ -244,7 +248,8 @@ gv_cu_result gv_v_peer_enable(gv_cu_ctx ctx, unsigned flags)
     (void)flags;
     ENTER_CONTEXT(w)
     if (!gv_fabric_p2p(&w->fabric, current->index, peer) ||
-        gv_fault_on(w, GV_FAULT_ONE_WAY, peer, current->index))
+        gv_fault_on(w, GV_FAULT_ONE_WAY, peer, current->index) ||
+        gv_fault_on(w, GV_FAULT_NO_ENABLE, current->index, peer))
         return leave(GV_CU_PEER_ACCESS_UNSUPPORTED);
     if (current->peer[peer])
         return leave(GV_CU_PEER_ACCESS_ALREADY_ENABLED);
@@ -312,6 +317,8 @@ gv_cu_result gv_v_host_pointer(gv_cu_ptr *out, void *at, unsigned flags)
 
 static gv_cu_result queue(struct gv_world *w, gv_cu_stream stream, const struct gv_vop *like)
 {
+    if (gv_capture_take((struct gv_vstream *)stream, like))
+        return 0;
     struct gv_vop *op = malloc(sizeof(*op));
     if (!op)
         return GV_CU_OUT_OF_MEMORY;
@@ -324,8 +331,12 @@ static gv_cu_result queue_copy(gv_cu_ptr to, gv_cu_ptr from, size_t bytes, gv_cu
 {
     struct gv_vop op = {.kind = GV_VOP_COPY, .to = to, .from = from, .bytes = bytes};
     ENTER_CONTEXT(w)
-    if (!gv_virtual_find(w, to) || !gv_virtual_find(w, from))
+    const struct gv_alloc *a = gv_virtual_find(w, from), *b = gv_virtual_find(w, to);
+    if (!a || !b)
         return leave(INVALID);
+    bool peers = a->gpu >= 0 && b->gpu >= 0 && a->gpu != b->gpu;
+    if (peers && w->faults.peer_copies && w->peer_copies++ >= w->faults.peer_copies)
+        return leave(801);
     return leave(queue(w, stream, &op));
 }
 
@@ -413,7 +424,7 @@ gv_cu_result gv_v_stream_sync(gv_cu_stream stream)
 gv_cu_result gv_v_event_create(gv_cu_event *out, unsigned flags)
 {
     (void)flags;
-    struct gv_vevent *event = malloc(sizeof(*event));
+    struct gv_vevent *event = calloc(1, sizeof(*event));
     if (!event)
         return GV_CU_OUT_OF_MEMORY;
     event->at = -1;
@@ -432,6 +443,10 @@ gv_cu_result gv_v_event_record(gv_cu_event event, gv_cu_stream stream)
     struct gv_vop op = {.kind = GV_VOP_EVENT, .event = (struct gv_vevent *)event};
     ENTER_CONTEXT(w)
     op.event->at = -1;
+    if (!((struct gv_vstream *)stream)->capture) {
+        op.event->recorded++;
+        op.event->capture = NULL;
+    }
     return leave(queue(w, stream, &op));
 }
 

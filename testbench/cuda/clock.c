@@ -62,9 +62,12 @@ static void start(struct gv_world *w, struct gv_vop *op)
     op->started = true;
     if (op->kind == GV_VOP_EVENT) {
         op->event->at = w->now_us;
+        op->event->reached++;
         op->ran = true;
         return;
     }
+    if (op->kind == GV_VOP_WAIT)
+        return;
     gv_job_start(w, op);
     if (op->kind == GV_VOP_KERNEL) {
         count_launch(w, op->stream->gpu);
@@ -94,6 +97,8 @@ static bool round_of_streams(struct gv_world *w)
             start(w, op);
             moved = true;
         }
+        if (op->kind == GV_VOP_WAIT)
+            op->ran = op->event->reached >= op->want;
         if (op->kind == GV_VOP_KERNEL && !op->ran)
             moved |= gv_task_run(w, op);
         if (finished(op)) {

@@ -100,10 +100,10 @@ static int take_gpus(struct reader *r, int at)
 
 static int take(struct reader *r, int key, int value)
 {
-    static const char *const kinds[] = {"corrupt", "hung", "dead", "one_way"};
+    static const char *const kinds[] = {"corrupt", "hung", "dead", "one_way", "no_enable"};
     const char *name = r->tree.nodes[key].text;
     double v;
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 5; k++)
         if (!strcmp(name, kinds[k]))
             return take_pairs(r, value, (enum gv_fault_kind)k);
     if (!strcmp(name, "gpus"))
@@ -114,6 +114,10 @@ static int take(struct reader *r, int key, int value)
         r->out->noise = v;
     else if (!strcmp(name, "seed"))
         r->out->seed = (uint64_t)v;
+    else if (!strcmp(name, "pinned_mib"))
+        r->out->pinned_mib = v > 0 ? (int)v : -1;
+    else if (!strcmp(name, "peer_copies"))
+        r->out->peer_copies = (int)v;
     else if (!strcmp(name, "cuda_version"))
         r->out->cuda_version = (int)v;
     else if (!strcmp(name, "host_path_corrupt"))

@@ -26,7 +26,8 @@ struct gv_faults {
             GV_FAULT_CORRUPT,
             GV_FAULT_HUNG,
             GV_FAULT_DEAD,
-            GV_FAULT_ONE_WAY
+            GV_FAULT_ONE_WAY,
+            GV_FAULT_NO_ENABLE
         } kind;
         int from, to;
     } pairs[GV_VIRTUAL_PAIRS];
@@ -39,6 +40,8 @@ struct gv_faults {
         unsigned user_pid;         /* 0: none */
         bool mig;
     } gpu[GV_MAX_GPUS];
+    int pinned_mib;   /* 0: no limit; < 0: none */
+    int peer_copies;  /* > 0: after so many, copies between GPUs are refused */
     int cuda_version; /* 0: 13000 */
     bool control;     /* the path through host memory is corrupt as well */
 };
@@ -62,11 +65,15 @@ struct gv_vgpu {
 struct gv_vstream {
     int gpu;
     struct gv_vop *head, *tail;
+    struct gv_vgraph *capture; /* operations go into it, not into the stream */
     struct gv_vstream *next;
 };
 
 struct gv_vevent {
     double at; /* < 0: not reached */
+    unsigned long recorded, reached;
+    struct gv_vgraph *capture; /* recorded last while a graph was captured: its event there */
+    int capture_event;
 };
 
 /* One or several operations that move bytes together. */
@@ -81,7 +88,7 @@ struct gv_job {
 };
 
 struct gv_vop {
-    enum gv_vop_kind { GV_VOP_KERNEL, GV_VOP_COPY, GV_VOP_SET, GV_VOP_EVENT } kind;
+    enum gv_vop_kind { GV_VOP_KERNEL, GV_VOP_COPY, GV_VOP_SET, GV_VOP_EVENT, GV_VOP_WAIT } kind;
     struct gv_vstream *stream;
     struct gv_vop *next;
     bool started, ran; /* ran: its effect on memory is done */
@@ -92,6 +99,7 @@ struct gv_vop {
     size_t bytes;
     uint32_t value;
     struct gv_vevent *event;
+    unsigned long want; /* WAIT: until the event was reached so often */
     struct gv_job *job;
     struct gv_task *task; /* of a twin that waits */
     bool waiting, timed_out, is_gate;
@@ -107,6 +115,8 @@ struct gv_world {
     struct gv_vgpu gpu[GV_MAX_GPUS];
     struct gv_alloc *allocs;
     int nallocs, alloc_capacity;
+    size_t pinned;
+    int peer_copies;
     struct gv_vstream *streams;
     struct gv_job *jobs;
     double now_us;
@@ -143,6 +153,9 @@ void gv_job_start(struct gv_world *w, struct gv_vop *op);
 void gv_job_drop(struct gv_world *w, struct gv_vop *op);
 /* A factor about 1, by the faults' noise. */
 double gv_virtual_noise(struct gv_world *w);
+
+/* graph.c: takes an operation for a stream that is being captured (true), or leaves it. */
+bool gv_capture_take(struct gv_vstream *stream, const struct gv_vop *op);
 
 /* clock.c: queues, and moves time until `stream` is empty (NULL: all are). 0, or NOT_READY where
  * nothing can go on. */

@@ -60,6 +60,9 @@ static void add_member(struct gv_world *w, struct gv_job *job, const struct gv_v
     struct gv_twin_traffic t = {0};
     op->twin->traffic(op->args, &t);
     int gpu = op->stream->gpu;
+    const struct gv_gate_args *gate = (const void *)op->args;
+    if (op->is_gate && gate->value == ~0u)
+        job->delay_us += (double)gate->timeout_ns * 1e-3;
     if (t.ring) {
         add_ring_edge(w, job, op);
         job->left_bytes = t.part[0].bytes;

@@ -16,6 +16,10 @@ gv_cu_result gv_virtual_alloc(struct gv_world *w, int gpu, size_t bytes, uint64_
     size_t rounded = (bytes + 4095) & ~(size_t)4095;
     if (gpu >= 0 && w->gpu[gpu].used + rounded > limit(w, gpu))
         return GV_CU_OUT_OF_MEMORY;
+    if (gpu < 0 && w->faults.pinned_mib &&
+        w->pinned + rounded >
+            (w->faults.pinned_mib < 0 ? 1 << 16 : (size_t)w->faults.pinned_mib << 20))
+        return GV_CU_OUT_OF_MEMORY;
     if (w->nallocs == w->alloc_capacity) {
         int capacity = w->alloc_capacity ? 2 * w->alloc_capacity : 64;
         void *grown = realloc(w->allocs, sizeof(*w->allocs) * (size_t)capacity);
@@ -29,8 +33,7 @@ gv_cu_result gv_virtual_alloc(struct gv_world *w, int gpu, size_t bytes, uint64_
     if (at == MAP_FAILED)
         return GV_CU_OUT_OF_MEMORY;
     w->allocs[w->nallocs++] = (struct gv_alloc){(uint64_t)(uintptr_t)at, rounded, gpu};
-    if (gpu >= 0)
-        w->gpu[gpu].used += rounded;
+    *(gpu < 0 ? &w->pinned : &w->gpu[gpu].used) += rounded;
     *out = (uint64_t)(uintptr_t)at;
     return 0;
 }
@@ -42,8 +45,7 @@ gv_cu_result gv_virtual_free(struct gv_world *w, uint64_t at)
         if (a->at != at)
             continue;
         munmap((void *)(uintptr_t)at, a->bytes);
-        if (a->gpu >= 0)
-            w->gpu[a->gpu].used -= a->bytes;
+        *(a->gpu < 0 ? &w->pinned : &w->gpu[a->gpu].used) -= a->bytes;
         *a = w->allocs[--w->nallocs];
         return 0;
     }

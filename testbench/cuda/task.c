@@ -112,6 +112,10 @@ static void begin(struct gv_world *w, struct gv_vop *op)
 static bool run_gate(struct gv_vop *op)
 {
     const struct gv_gate_args *a = (const void *)op->args;
+    if (a->value == ~0u) { /* no counter reaches it: the clock has its timeout as a duration */
+        op->ran = true;
+        return true;
+    }
     op->wait_at = a->flag;
     op->wait_value = a->value;
     op->ran = reached(op);

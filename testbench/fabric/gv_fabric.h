@@ -32,6 +32,8 @@ struct gv_fabric_gpu {
     double memory_gbs, theoretical_gbs; /* read plus written */
     int bus_width_bits, memory_mhz, app_core_mhz, max_core_mhz, power_limit_w, multiprocessors;
     int link_width; /* trained; the machine file's width by default */
+    double link_gbs, to_device_gbs,
+        to_host_gbs; /* its own, where it differs from `links`; else 0 */
 };
 
 struct gv_fabric {

@@ -53,6 +53,8 @@ static double gpu_capacity(const struct gv_fabric *f, int gpu, int what)
     double width = g->link_width / (double)f->machine.gpus[gpu].pci.width;
     if (what == GPU_MEMORY)
         return g->memory_gbs;
+    if (g->link_gbs > 0)
+        return width * g->link_gbs * (what == GPU_BOTH ? f->link_both_gbs / f->link_gbs : 1);
     return width * (what == GPU_BOTH ? f->link_both_gbs : f->link_gbs);
 }
 
@@ -182,14 +184,16 @@ void gv_flow_read(struct gv_flow *flow, const struct gv_fabric *f, int by, int o
 
 void gv_flow_to_host(struct gv_flow *flow, const struct gv_fabric *f, int gpu, double w)
 {
+    double own = f->gpu[gpu].to_host_gbs;
     out_of(flow, f, gpu, true, w);
-    cap(flow, f->to_host_gbs, w);
+    cap(flow, own > 0 ? own : f->to_host_gbs, w);
 }
 
 void gv_flow_to_device(struct gv_flow *flow, const struct gv_fabric *f, int gpu, double w)
 {
+    double own = f->gpu[gpu].to_device_gbs;
     into(flow, f, gpu, true, w);
-    cap(flow, f->to_device_gbs, w);
+    cap(flow, own > 0 ? own : f->to_device_gbs, w);
 }
 
 void gv_flow_staged(struct gv_flow *flow, const struct gv_fabric *f, int from, int to, double w)

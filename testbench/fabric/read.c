@@ -107,8 +107,11 @@ static int take_memory(struct reader *r, int at, struct gv_fabric *f)
         {"max_core_mhz", NULL, &gpu.max_core_mhz, false},
         {"power_limit_w", NULL, &gpu.power_limit_w, false},
         {"multiprocessors", NULL, &gpu.multiprocessors, false},
+        {"link_gbs", &gpu.link_gbs, NULL, false},
+        {"to_device_gbs", &gpu.to_device_gbs, NULL, false},
+        {"to_host_gbs", &gpu.to_host_gbs, NULL, false},
     };
-    if (take_map(r, at, numbers, 8, "gpus"))
+    if (take_map(r, at, numbers, 11, "gpus"))
         return -1;
     int list = gv_yaml_value(&r->tree, at, "gpus");
     if (list < 0 || r->tree.nodes[list].kind != GV_YAML_SCALAR ||
