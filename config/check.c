@@ -234,8 +234,34 @@ static int check_paths(struct gv_reader *r, int node, const struct gv_profile *p
     return 0;
 }
 
+int gv_check_handoff(struct gv_reader *r, int node, void *object)
+{
+    const struct gv_profile_handoff *h = object;
+    bool from = h->from < r->ngpus;
+    if (from && h->to < r->ngpus)
+        return 0;
+    return gv_reader_fail(
+        r, place(r, node, from ? "to" : "from"), "%s: there is no GPU %d; the machine has 0-%d",
+        from ? "to" : "from", from ? h->to : h->from, r->ngpus - 1);
+}
+
+static int check_handoffs(struct gv_reader *r, int node, const struct gv_profile *p)
+{
+    for (int b = 0; b < p->nhandoffs; b++)
+        for (int a = 0; a < b; a++) {
+            const struct gv_profile_handoff *x = &p->handoffs[a], *y = &p->handoffs[b];
+            if (x->from == y->from && x->to == y->to && x->bytes == y->bytes)
+                return gv_reader_fail(
+                    r, entry(r, node, "handoffs", b),
+                    "this hand-off (same GPUs and bytes) stands in line %u already",
+                    r->tree->nodes[entry(r, node, "handoffs", a)].line);
+        }
+    return 0;
+}
+
 int gv_check_profile(struct gv_reader *r, int node, void *object)
 {
     const struct gv_profile *p = object;
-    return check_paths(r, node, p) || check_groups(r, node, p) ? -1 : 0;
+    return check_paths(r, node, p) || check_groups(r, node, p) || check_handoffs(r, node, p) ? -1
+                                                                                             : 0;
 }

@@ -10,6 +10,7 @@ int gv_check_machine(struct gv_reader *r, int node, void *object);
 int gv_check_path(struct gv_reader *r, int node, void *object);
 int gv_check_variant(struct gv_reader *r, int node, void *object);
 int gv_check_group(struct gv_reader *r, int node, void *object);
+int gv_check_handoff(struct gv_reader *r, int node, void *object);
 int gv_check_profile(struct gv_reader *r, int node, void *object);
 
 #endif

@@ -179,6 +179,25 @@ struct gv_profile_group {
     int nvariants;
 };
 
+/* What the direct path made of a whole step, against the host path. */
+enum gv_handoff_verdict { GV_HANDOFF_TIE, GV_HANDOFF_GAIN, GV_HANDOFF_LOSS, GV_HANDOFF_VERDICTS };
+
+/* A buffer handed from the GPU of one stage to the GPU of the next, measured over both paths as
+ * part of a step (`gv100 handoff`). One entry for each (from, to, bytes). */
+struct gv_profile_handoff {
+    int from, to;
+    uint64_t bytes;
+    double compute_us; /* of a step, both stages together, that the hand-off waited for */
+    bool graph;        /* the steps were replayed from a CUDA graph */
+    bool host_traffic; /* both GPUs pulled from host memory meanwhile */
+    bool data_ok;      /* a pattern arrived right over both paths */
+    char host_method[16], peer_method[16]; /* the faster of each path: "mapped", "staged"; "copy",
+                                              "read"; "" where the path was not to be had */
+    struct gv_figure host_us, peer_us;     /* the hand-off alone */
+    struct gv_figure host_step_us, peer_step_us;
+    enum gv_handoff_verdict verdict; /* of the steps, peer against host */
+};
+
 struct gv_profile_policy {
     double min_gain;     /* 0.03 where the file is silent */
     double max_loss;     /* 0.05 */
@@ -206,6 +225,8 @@ struct gv_profile {
     int npaths;
     struct gv_profile_group *groups;
     int ngroups;
+    struct gv_profile_handoff *handoffs;
+    int nhandoffs;
     struct gv_profile_policy policy;
     uint64_t hash; /* of the file's bytes (FNV-1a 64); equal on ranks that read the same file */
 };
@@ -263,6 +284,7 @@ const char *gv_path_class_name(enum gv_path_class c);
 const char *gv_edit_name(enum gv_edit_kind kind);
 const char *gv_provenance_name(enum gv_provenance_kind kind);
 const char *gv_match_name(enum gv_match match);
+const char *gv_handoff_verdict_name(enum gv_handoff_verdict verdict);
 int gv_op_from_name(const char *name);
 int gv_algo_from_name(const char *name);  /* "any" is GV_ALGO_ANY */
 int gv_proto_from_name(const char *name); /* "any" is GV_PROTO_ANY */

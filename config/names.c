@@ -24,6 +24,7 @@ TABLE(match, 0, "uuid", "bus-id", "shape");
 TABLE(p2p, 0, "unverified", "verified", "refused", "corrupt", "hung", "one-way");
 TABLE(path_class, 0, "unknown", "NVL", "PIX", "PXB", "PHB", "SYS");
 TABLE(edit, 0, "none", "lend", "bridge", "separate", "p2p-level");
+TABLE(handoff_verdict, 0, "tie", "gain", "loss");
 
 #define COUNT_IS(name, count)                                                                      \
     _Static_assert(sizeof(name##_words) / sizeof(name##_words[0]) == (count), #name)
@@ -35,6 +36,7 @@ COUNT_IS(match, GV_MATCH_SHAPE + 1);
 COUNT_IS(p2p, GV_P2P_STATES);
 COUNT_IS(path_class, GV_PATH_CLASSES);
 COUNT_IS(edit, GV_EDIT_KINDS);
+COUNT_IS(handoff_verdict, GV_HANDOFF_VERDICTS);
 
 const char *gv_names_word(const struct gv_names *names, int value)
 {
@@ -61,6 +63,11 @@ const char *gv_names_nearest(const struct gv_names *names, const char *word)
 const char *gv_op_name(enum gv_op op)
 {
     return gv_names_word(&gv_names_op, (int)op);
+}
+
+const char *gv_handoff_verdict_name(enum gv_handoff_verdict verdict)
+{
+    return gv_names_word(&gv_names_handoff_verdict, (int)verdict);
 }
 
 const char *gv_algo_name(enum gv_algo algo)

@@ -10,7 +10,7 @@ struct gv_names {
 };
 
 extern const struct gv_names gv_names_op, gv_names_algo, gv_names_proto, gv_names_provenance,
-    gv_names_match, gv_names_p2p, gv_names_path_class, gv_names_edit;
+    gv_names_match, gv_names_p2p, gv_names_path_class, gv_names_edit, gv_names_handoff_verdict;
 
 /* The name of `value`, or "?" where the table has none. */
 const char *gv_names_word(const struct gv_names *names, int value);

@@ -224,6 +224,40 @@ static OBJECT(
     group_object, gv_profile_group, "group", group_fields, gv_check_group,
     "Everything measured for one set of GPUs, one operation and one size.");
 
+static const struct gv_field handoff_fields[] = {
+    INT(gv_profile_handoff, from, 0, GV_MAX_GPUS - 1, -1, REQUIRED, DOC "GPU of the stage before."),
+    INT(gv_profile_handoff, to, 0, GV_MAX_GPUS - 1, -1, REQUIRED, DOC "GPU of the stage after."),
+    PLAIN(gv_profile_handoff, bytes, GV_T_BYTES, REQUIRED, DOC "Bytes handed over in each step."),
+    NUMBER(
+        gv_profile_handoff, compute_us, 1e12, NAN,
+        DOC "What a step computes, both stages together, in microseconds."),
+    PLAIN(gv_profile_handoff, graph, GV_T_BOOL, DOC "true: steps were replayed from a CUDA graph."),
+    PLAIN(
+        gv_profile_handoff, host_traffic, GV_T_BOOL,
+        DOC "true: both GPUs pulled from host memory meanwhile."),
+    PLAIN(
+        gv_profile_handoff, data_ok, GV_T_BOOL,
+        DOC "true: a pattern arrived right over both paths. Without it the direct path is never "
+            "taken by itself."),
+    TEXT(
+        gv_profile_handoff, host_method,
+        DOC "The faster way through the host: mapped (read in place) or staged (copied)."),
+    TEXT(
+        gv_profile_handoff, peer_method,
+        DOC "The faster direct way: copy or read (in place); left out where there is none."),
+    FIGURE(gv_profile_handoff, host_us, DOC "The hand-off alone through the host, microseconds."),
+    FIGURE(gv_profile_handoff, peer_us, DOC "The hand-off alone from GPU to GPU, microseconds."),
+    FIGURE(gv_profile_handoff, host_step_us, DOC "A whole step over the host path, microseconds."),
+    FIGURE(gv_profile_handoff, peer_step_us, DOC "A whole step over the direct path."),
+    ENUM(
+        gv_profile_handoff, verdict, handoff_verdict, GV_HANDOFF_TIE,
+        DOC "What the direct path made of the step: gain, tie or loss. Only a gain of at least "
+            "`min_gain` is taken by itself."),
+};
+static OBJECT(
+    handoff_object, gv_profile_handoff, "handoff", handoff_fields, gv_check_handoff,
+    "A buffer handed from one stage's GPU to the next, over both paths, as part of a step.");
+
 static const struct gv_field policy_fields[] = {
     NUMBER(
         gv_profile_policy, min_gain, 10, 0.03,
@@ -253,6 +287,7 @@ static const struct gv_field profile_fields[] = {
     LIST(gv_profile, host_links, 1024, &host_link_object, DOC "Host links."),
     LIST(gv_profile, paths, 8192, &path_object, DOC "Paths between GPUs."),
     LIST(gv_profile, groups, 4096, &group_object, DOC "Measured collectives."),
+    LIST(gv_profile, handoffs, 4096, &handoff_object, DOC "Measured stage hand-offs."),
     SECTION("policy", offsetof(struct gv_profile, policy), &policy_object, DOC "How to decide."),
     {.key = "complete",
      .type = GV_T_END,

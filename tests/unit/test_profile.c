@@ -60,6 +60,12 @@ static const char full[] =
     "             algbw_gbs: 6.98}\n"
     "  - {gpus: \"2,1\", op: SendRecv, bytes: 320M, shm_edges: [],\n"
     "     variants: [{edit: none, runs: [{name: a, busbw_gbs: [1]}]}]}\n"
+    "handoffs:\n"
+    "  - {from: 0, to: 1, bytes: 320M, compute_us: 14400000, graph: true, host_traffic: true,\n"
+    "     data_ok: true, host_method: mapped, peer_method: copy, host_us: 143000.5,\n"
+    "     peer_us: {median: 7160, min: 7155, max: 7170, count: 5}, host_step_us: 1.5,\n"
+    "     peer_step_us: 2, verdict: gain}\n"
+    "  - {from: 2, to: 0, bytes: 16}\n"
     "policy: {min_gain: 0.5, max_loss: 0, operations: [AllReduce, SendRecv]}\n"
     "complete: true\n";
 
@@ -162,6 +168,11 @@ static void test_equal_sees_each_value(void **state)
         {"max_loss: 0,", "max_loss: 0.01,"},
         {"bytes: 320M", "bytes: 321M"},
         {"note: no", "note: on"},
+        {"graph: true", "graph: false"},
+        {"verdict: gain", "verdict: loss"},
+        {"peer_method: copy", "peer_method: read"},
+        {"bytes: 16}", "bytes: 32}"},
+        {"compute_us: 14400000", "compute_us: 1"},
     };
     struct gv_profile *p = parse(full);
     for (unsigned i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
