@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/gv_kernels.h"
+#include "kernels/gv_twin.h"
 #include "profiler/probe/gv_geometry.h"
 #include "profiler/probe/gv_pair.h"
 #include "profiler/probe/gv_ring.h"
@@ -87,6 +88,27 @@ static void fill(int gpu, gv_cu_ptr at, size_t bytes, gv_u32 seed)
     if (gv_device_function(&gpus, gpu, "gv_fill", &w.function, &err))
         die(&err);
     run(&w, 1, 0);
+}
+
+/* The device's pattern against the twin's: what the virtual driver checks is what a GPU would. */
+static void pattern_of(int gpu)
+{
+    const size_t bytes = 1 * MIB;
+    gv_cu_ptr at = device_buffer(gpu, bytes);
+    void *host = NULL;
+    int differ = 0;
+    check(gpus.cuda.host_alloc(&host, bytes, GV_CU_HOST_PORTABLE | GV_CU_HOST_DEVICEMAP), "host");
+    fill(gpu, at, bytes, 99);
+    check(gpus.cuda.copy_dtoh(host, at, bytes, gpus.device[gpu].stream[0]), "copy");
+    check(gpus.cuda.stream_sync(gpus.device[gpu].stream[0]), "copy");
+    size_t moved = getenv("GV_VIRTUAL_MACHINE") ? 64 << 10 : bytes; /* what the stand-in moves */
+    for (size_t i = 0; i < moved / 16; i++)
+        for (gv_u32 w = 0; w < 4; w++)
+            differ += ((gv_u32 *)host)[4 * i + w] != gv_twin_pattern_word(i, w, 99);
+    printf("  pattern: %d words differ from the twin's\n", differ);
+    wrong += differ != 0;
+    gpus.cuda.host_free(host);
+    device_free(gpu, at);
 }
 
 /* Own copy and the driver's in turn, so that both see the same clocks. */
@@ -278,6 +300,7 @@ int main(int argc, char **argv)
             die(&err);
     if (gv_meter_init(&meter, &gpus, &err))
         die(&err);
+    pattern_of(0);
     for (int ranks = 2; ranks <= 8; ranks *= 2) {
         ring_of(0, 1, ranks, 4096 * 5 + 16, false);
         ring_of(0, 1, ranks, 256 * MIB, false);

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The figures of a machine with GPUs, in at most 8 minutes.
 #
-#   tests/gpu/run.sh --pack BUILD     builds into BUILD and copies the libraries beside it, so that it
-#                                     runs where nothing is installed
-#   tests/gpu/run.sh BUILD [OUT]      runs what is in BUILD; reports go into OUT (default: BUILD/out)
+#   tests/gpu/run.sh --pack [BUILD]   builds into BUILD (default: build-gpu) and copies the libraries
+#                                     beside it, so that it runs where nothing is installed
+#   tests/gpu/run.sh [BUILD [OUT]]    runs what is in BUILD, which is built first if it is not there;
+#                                     reports go into OUT (default: $OUT, else BUILD/out)
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -16,12 +17,16 @@ pack() {
 }
 
 if [ "${1:-}" = --pack ]; then
-  pack "${2:?folder}"
+  pack "${2:-$here/build-gpu}"
   exit
 fi
 
-build=$(cd "${1:?folder of the build}" && pwd)
-out=${2:-$build/out}
+build=${1:-$here/build-gpu}
+if [ ! -x "$build/bin/gv-gpu-bench" ]; then
+  pack "$build" || exit 3
+fi
+build=$(cd "$build" && pwd)
+out=${2:-${OUT:-$build/out}}
 mkdir -p "$out"
 export LD_LIBRARY_PATH="$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" NO_COLOR=1
 export GV100_STAMP="$out/verified.yaml"
