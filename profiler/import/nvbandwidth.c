@@ -1,0 +1,323 @@
+/* nvbandwidth: "Running TEST.", a title, a matrix, "SUM TEST x".
+ *
+ * Its tests (README of nvbandwidth): read copies from the other GPU to the one of the row, by the
+ * row's context; write the other way. Of the tests both ways at once only the matrix that is named
+ * Total is the sum. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "profiler/import/import.h"
+
+enum figure { NONE, TO_DEVICE, TO_HOST, WRITE, READ, BOTH };
+
+struct matrix {
+    enum figure figure;
+    unsigned line; /* of its title */
+    int rows, columns;
+    double value[GV_MAX_GPUS][GV_MAX_GPUS]; /* NAN: N/A */
+    unsigned row_line[GV_MAX_GPUS];
+};
+
+/* What a test measures; copies by kernels (sm) and by the engine (ce) are both links' speeds, the
+ * engine's are taken. */
+static enum figure figure_of(const char *test, const char *title)
+{
+    static const struct {
+        const char *test;
+        enum figure figure;
+    } known[] = {
+        {"host_to_device_memcpy_ce", TO_DEVICE},
+        {"device_to_host_memcpy_ce", TO_HOST},
+        {"device_to_device_memcpy_write_ce", WRITE},
+        {"device_to_device_memcpy_read_ce", READ},
+    };
+    if (!strcmp(test, "device_to_device_bidirectional_memcpy_write_ce"))
+        return strstr(title, "Total") ? BOTH : NONE;
+    for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (!strcmp(known[i].test, test))
+            return known[i].figure;
+    return NONE;
+}
+
+static int
+take_cell(struct gv_import_source *s, const struct matrix *m, int a, int b, struct gv_error *err)
+{
+    double value = m->value[a][b];
+    if (m->figure == TO_DEVICE || m->figure == TO_HOST) {
+        struct gv_import_single *one = gv_import_single(s, b, m->row_line[a]);
+        if (!one)
+            return gv_import_no_memory(err);
+        *(m->figure == TO_HOST ? &one->to_host_gbs : &one->to_device_gbs) = value;
+        return 0;
+    }
+    struct gv_import_pair *p = a == b ? NULL : gv_import_pair(s, a, b, m->row_line[a]);
+    if (!p)
+        return a == b ? 0 : gv_import_no_memory(err);
+    *(m->figure == WRITE  ? &p->write_gbs
+      : m->figure == READ ? &p->read_gbs
+                          : &p->both_ways_gbs) = value;
+    return 0;
+}
+
+static int take(
+    const struct gv_text *t, struct gv_import_source *s, const struct matrix *m,
+    struct gv_error *err)
+{
+    bool pairs = m->figure >= WRITE;
+    if (m->figure == NONE)
+        return 0;
+    if (!m->rows || (pairs && m->rows != m->columns) || (!pairs && m->rows != 1))
+        return gv_error_at(
+            err, t->path, m->line, 0, "this matrix has %d rows of %d cells: it is cut", m->rows,
+            m->columns);
+    if (s->ngpus && m->columns != s->ngpus)
+        return gv_error_at(
+            err, t->path, m->line, 0, "the matrix has %d GPUs, other lines name %d", m->columns,
+            s->ngpus);
+    for (int i = s->ngpus; i < m->columns; i++)
+        gv_import_gpu(s, m->line);
+    for (int a = 0; a < m->rows; a++)
+        for (int b = 0; b < m->columns; b++) {
+            if (isnan(m->value[a][b]) && !(pairs && a == b))
+                return gv_error_at(
+                    err, t->path, m->row_line[a], 0, "GPU %d has N/A here: nothing was measured",
+                    b);
+            if (take_cell(s, m, a, b, err))
+                return -1;
+        }
+    return 0;
+}
+
+struct reader {
+    const struct gv_text *t;
+    struct gv_error *err;
+    struct gv_import_source *s;
+    char test[80];
+    struct matrix m;
+    bool in_matrix, open; /* a test runs whose SUM has not come */
+    unsigned test_line;
+    int taken;
+};
+
+static bool device(struct reader *r, const char *s, int i)
+{
+    int index;
+    char model[64], bus[32];
+    if (sscanf(s, "Device %d: %63[^(](%31[0-9a-fA-F:.])", &index, model, bus) != 3)
+        return false;
+    struct gv_import_gpu *g = index == r->s->ngpus ? gv_import_gpu(r->s, (unsigned)i + 1) : NULL;
+    if (!g)
+        return true;
+    size_t n = strlen(model);
+    while (n && model[n - 1] == ' ')
+        model[--n] = 0;
+    memcpy(g->model, model, sizeof(model));
+    gv_import_bus_id(bus, g->bus_id);
+    return true;
+}
+
+static int end_matrix(struct reader *r)
+{
+    if (!r->in_matrix)
+        return 0;
+    r->in_matrix = false;
+    r->taken += r->m.figure != NONE;
+    return take(r->t, r->s, &r->m, r->err);
+}
+
+static int row(struct reader *r, const struct gv_word *w, int n, int i)
+{
+    struct matrix *m = &r->m;
+    unsigned line = (unsigned)i + 1;
+    if (!m->columns) { /* the heading: 0 1 2 */
+        m->columns = n;
+        for (int c = 0; c < n; c++)
+            if (n > GV_MAX_GPUS || atoi(w[c].s) != c)
+                return gv_error_at(
+                    r->err, r->t->path, line, 0, "the columns are not GPUs 0, 1, 2 ...");
+        return 0;
+    }
+    if (n != m->columns + 1 || m->rows >= GV_MAX_GPUS || !gv_is_digits(w[0].s) ||
+        atoi(w[0].s) != m->rows)
+        return gv_error_at(
+            r->err, r->t->path, line, 0,
+            "the row has %d cells, its heading %d: it is cut or damaged", n - 1, m->columns);
+    for (int c = 0; c < m->columns; c++) {
+        m->value[m->rows][c] = NAN;
+        if (strcmp(w[c + 1].s, "N/A") && !gv_is_number(w[c + 1].s, &m->value[m->rows][c]))
+            return gv_error_at(
+                r->err, r->t->path, line, w[c + 1].column, "'%.24s' is no figure", w[c + 1].s);
+    }
+    m->row_line[m->rows++] = line;
+    return 0;
+}
+
+static void facts(struct reader *r, const char *s)
+{
+    sscanf(s, "Driver Version: %31[0-9.]", r->s->driver);
+    int cuda;
+    if (sscanf(s, "CUDA Runtime Version: %d", &cuda) == 1 && cuda > 0 && cuda < 1000000)
+        snprintf(r->s->cuda, sizeof(r->s->cuda), "%d.%d", cuda / 1000, cuda % 1000 / 10);
+}
+
+static int line(struct reader *r, char *s, int i)
+{
+    struct gv_word w[GV_MAX_WORDS];
+    s += strspn(s, " \t");
+    facts(r, s);
+    if (device(r, s, i))
+        return 0;
+    if (sscanf(s, "Running %79[a-z0-9_]", r->test) == 1) {
+        r->open = true;
+        r->test_line = (unsigned)i + 1;
+        return end_matrix(r);
+    }
+    if (strstr(s, "bandwidth (GB/s)")) {
+        if (end_matrix(r))
+            return -1;
+        memset(&r->m, 0, sizeof(r->m));
+        r->m.figure = figure_of(r->test, s);
+        r->m.line = (unsigned)i + 1;
+        r->in_matrix = true;
+        return 0;
+    }
+    if (!strncmp(s, "SUM ", 4) || !strncmp(s, "Waived", 6) || strstr(s, "waived")) {
+        r->open = false;
+        return end_matrix(r);
+    }
+    if (strstr(s, "ERROR") || strstr(s, "Invalid value"))
+        return gv_error_at(
+            r->err, r->t->path, (unsigned)i + 1, 0,
+            "nvbandwidth reports an error here: its figures are not taken");
+    int n = r->in_matrix ? gv_words(s, 0, w) : 0;
+    if (!n)
+        return 0;
+    return gv_is_digits(w[0].s) ? row(r, w, n, i) : end_matrix(r);
+}
+
+int gv_import_nvbandwidth(struct gv_import *im, struct gv_text *t, struct gv_error *err)
+{
+    struct reader *r = calloc(1, sizeof(*r));
+    int rc =
+        r && (r->s = gv_import_source(im, t, GV_IMPORT_NVBANDWIDTH)) ? 0 : gv_import_no_memory(err);
+    if (!rc) {
+        r->s->whole = true;
+        r->t = t;
+        r->err = err;
+    }
+    for (int i = 0; i < t->n && !rc; i++) {
+        char *room = strdup(t->lines[i]);
+        rc = room ? line(r, room, i) : gv_import_no_memory(err);
+        free(room);
+    }
+    if (!rc && r->open)
+        rc = gv_error_at(
+            err, t->path, (unsigned)t->n, 0,
+            "the output ends within the test that begins in line %u: it is cut", r->test_line);
+    if (!rc && !r->taken)
+        rc = gv_error_at(err, t->path, 0, 0, "none of its matrices is one that a profile holds");
+    free(r);
+    return rc;
+}
+
+/* The line in which the n-th `word` stands. jansson keeps no places. */
+static unsigned line_of(const struct gv_text *t, const char *word, int n)
+{
+    for (int i = 0; i < t->n; i++)
+        for (const char *at = strstr(t->lines[i], word); at; at = strstr(at + 1, word))
+            if (n-- == 0)
+                return (unsigned)i + 1;
+    return 0;
+}
+
+static int json_row(
+    const struct gv_text *t, const json_t *row, int a, unsigned line, struct matrix *m,
+    struct gv_error *err)
+{
+    int n = (int)json_array_size(row);
+    if (!json_is_array(row) || !n || n > GV_MAX_GPUS || (m->columns && n != m->columns))
+        return gv_error_at(
+            err, t->path, line, 0, "row %d of this matrix does not fit the others", a);
+    m->columns = n;
+    m->row_line[a] = line;
+    for (int b = 0; b < n; b++) {
+        const json_t *cell = json_array_get(row, (size_t)b);
+        const char *text = json_string_value(cell);
+        m->value[a][b] = json_is_number(cell) ? json_number_value(cell) : NAN;
+        if (!json_is_number(cell) &&
+            (!text || (strcmp(text, "N/A") && !gv_is_number(text, &m->value[a][b]))))
+            return gv_error_at(
+                err, t->path, line, 0, "cell %d of row %d of this matrix is no figure", b, a);
+    }
+    return 0;
+}
+
+static int json_test(
+    const struct gv_text *t, struct gv_import_source *s, const json_t *test, int i, int *taken,
+    struct gv_error *err)
+{
+    unsigned line = line_of(t, "\"name\"", i);
+    const char *name = json_string_value(json_object_get(test, "name"));
+    const char *status = json_string_value(json_object_get(test, "status"));
+    const char *title = json_string_value(json_object_get(test, "bandwidth_description"));
+    const json_t *rows = json_object_get(test, "bandwidth_matrix");
+    if (!name || !status)
+        return gv_error_at(err, t->path, line, 0, "test %d has no name or no status", i);
+    if (strcmp(status, "Passed")) {
+        gv_import_note(s, line, "%.60s: %.40s, nothing to take", name, status);
+        return strcmp(status, "Error")
+                   ? 0
+                   : gv_error_at(err, t->path, line, 0, "%s ended with an error", name);
+    }
+    struct matrix *m = calloc(1, sizeof(*m));
+    if (!m)
+        return gv_import_no_memory(err);
+    m->figure = figure_of(name, title ? title : "");
+    m->line = line;
+    m->rows = (int)json_array_size(rows);
+    int rc = m->rows > GV_MAX_GPUS
+                 ? gv_error_at(err, t->path, line, 0, "more rows than GPUs can be")
+                 : 0;
+    for (int a = 0; a < m->rows && !rc && m->figure; a++)
+        rc = json_row(t, json_array_get(rows, (size_t)a), a, line, m, err);
+    if (!rc)
+        rc = take(t, s, m, err);
+    *taken += m->figure != NONE;
+    free(m);
+    return rc;
+}
+
+int gv_import_nvbandwidth_json(struct gv_import *im, struct gv_text *t, struct gv_error *err)
+{
+    json_error_t at;
+    int taken = 0, rc = 0;
+    json_t *root = json_loadb(t->raw, t->len, 0, &at);
+    if (!root)
+        return gv_error_at(
+            err, t->path, (unsigned)(at.line > 0 ? at.line : 0),
+            (unsigned)(at.column > 0 ? at.column : 0), "%s: the JSON is damaged or cut", at.text);
+    const json_t *all = json_object_get(root, "nvbandwidth"),
+                 *tests = json_object_get(all, "testcases");
+    struct gv_import_source *s = gv_import_source(im, t, GV_IMPORT_NVBANDWIDTH_JSON);
+    if (!s)
+        rc = gv_import_no_memory(err);
+    else if (json_object_get(all, "error"))
+        rc = gv_error_at(
+            err, t->path, line_of(t, "\"error\"", 0), 0,
+            "nvbandwidth reports an error: its figures are not taken");
+    for (size_t i = 0; !rc && i < json_array_size(tests); i++)
+        rc = json_test(t, s, json_array_get(tests, i), (int)i, &taken, err);
+    const char *driver = json_string_value(json_object_get(all, "Driver Version"));
+    if (!rc) {
+        s->whole = true;
+        snprintf(s->driver, sizeof(s->driver), "%s", driver ? driver : "");
+    }
+    if (!rc && !taken)
+        rc = gv_error_at(err, t->path, 0, 0, "none of its matrices is one that a profile holds");
+    json_decref(root);
+    return rc;
+}
