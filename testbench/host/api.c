@@ -235,12 +235,30 @@ int ncclCommFinalize(ncclComm_t comm)
     return comm ? GVH_SUCCESS : GVH_INVALID_ARGUMENT; /* plugins hear nothing of it */
 }
 
+static void *leave(void *comm)
+{
+    return (void *)(intptr_t)gvh_clique_leave(comm);
+}
+
+/* A group's job from 2.24 on: a thread of its own, or the caller's where that is how sole jobs run.
+ */
+static int reclaim(struct gvh_comm *comm)
+{
+    pthread_t thread;
+    void *rc = NULL;
+
+    wait_ready(comm);
+    if (gvh_release()->version < 22400 || gvh_release()->sole_job_inline)
+        return gvh_clique_leave(comm);
+    if (pthread_create(&thread, NULL, leave, comm))
+        return GVH_SYSTEM_ERROR;
+    pthread_join(thread, &rc);
+    return (int)(intptr_t)rc;
+}
+
 int ncclCommDestroy(ncclComm_t comm)
 {
-    if (!comm)
-        return GVH_SUCCESS;
-    wait_ready(comm);
-    return gvh_clique_leave(comm);
+    return comm ? reclaim(comm) : GVH_SUCCESS;
 }
 
 int ncclCommAbort(ncclComm_t comm)
@@ -248,8 +266,7 @@ int ncclCommAbort(ncclComm_t comm)
     if (!comm)
         return GVH_SUCCESS;
     __atomic_store_n(comm->abort, 1, __ATOMIC_RELEASE);
-    wait_ready(comm);
-    return gvh_clique_leave(comm);
+    return reclaim(comm);
 }
 
 int ncclCommCount(ncclComm_t comm, int *count)

@@ -97,6 +97,7 @@ enum gvh_at {
     GVH_AT_PEERS,
     GVH_AT_TOPOLOGY,
     GVH_AT_CONNECT,
+    GVH_AT_MODEL,
     GVH_AT_READY
 };
 void gvh_lookups(enum gvh_at at);

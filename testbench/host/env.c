@@ -149,7 +149,7 @@ struct once {
 
 static struct {
     pthread_mutex_t lock;
-    struct once at[128];
+    struct once at[256];
     int n;
 } cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

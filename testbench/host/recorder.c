@@ -6,14 +6,33 @@
  *   GVREC_TOPO_FILE       the answer to NCCL_TOPO_FILE
  *   GVREC_CELLS           "1,2,0.5 0,0,-1": cost of (algorithm, protocol)
  *   GVREC_CHANNELS        nChannels
- *   GVREC_PAIR            "1,2": algorithm and protocol, for tuners v1 and v2 */
+ *   GVREC_PAIR            "1,2": algorithm and protocol, for tuners v1 and v2
+ *   GVREC_LOG             a file: one line for each call, "THREAD WHAT", for use under a real NCCL
+ */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "testbench/host/abi.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+/* One write, so that lines of several threads and processes stay whole. */
+static void note(const char *what, const char *name)
+{
+    char line[256];
+    const char *path = getenv("GVREC_LOG");
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+    if (fd < 0)
+        return;
+    int n = snprintf(line, sizeof(line), "%ld %s%s\n", (long)syscall(SYS_gettid), what, name);
+    if (write(fd, line, (size_t)n) != n)
+        perror(path);
+    close(fd);
+}
 
 static int told(const char *name, int otherwise)
 {
@@ -23,6 +42,7 @@ static int told(const char *name, int otherwise)
 
 static int env_init_v1(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix)
 {
+    note("env.init v1", "");
     (void)major, (void)minor, (void)patch, (void)suffix;
     return told("GVREC_ENV_INIT", 0);
 }
@@ -30,6 +50,7 @@ static int env_init_v1(uint8_t major, uint8_t minor, uint8_t patch, const char *
 static int
 env_init_v2(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix, gvh_logger log)
 {
+    note("env.init v2", "");
     log(GVH_LOG_INFO, GVH_ENV, __FILE__, __LINE__, "recorder: %d.%d.%d%s", major, minor, patch,
         suffix);
     return told("GVREC_ENV_INIT", 0);
@@ -37,12 +58,14 @@ env_init_v2(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix, gvh
 
 static int env_finalize(void)
 {
+    note("env.finalize", "");
     return 0;
 }
 
 static const char *env_get(const char *name)
 {
     const char *topology = getenv("GVREC_TOPO_FILE");
+    note("getenv ", name);
     return topology && !strcmp(name, "NCCL_TOPO_FILE") ? topology : getenv(name);
 }
 
@@ -53,6 +76,7 @@ static int net_init_v11(
     void **ctx, uint64_t id, struct gvh_net_config *config, gvh_logger log,
     gvh_profiler_callback callback)
 {
+    note("net.init", "");
     (void)id, (void)log, (void)callback;
     static int left;
     *ctx = told("GVREC_NET_CTX", 0) ? &left : NULL;
@@ -61,30 +85,35 @@ static int net_init_v11(
 
 static int net_init_v10(gvh_logger log, gvh_profiler_callback callback)
 {
+    note("net.init v10", "");
     (void)log, (void)callback;
     return told("GVREC_NET_INIT", 0);
 }
 
 static int net_init_v6(gvh_logger log)
 {
+    note("net.init v6", "");
     (void)log;
     return told("GVREC_NET_INIT", 0);
 }
 
 static int net_devices(int *ndev)
 {
+    note("net.devices", "");
     *ndev = told("GVREC_NET_DEVICES", 1);
     return 0;
 }
 
 static int net_properties(int dev, void *properties)
 {
+    note("net.getProperties", "");
     (void)dev, (void)properties;
     return told("GVREC_NET_PROPERTIES", GVH_INTERNAL_ERROR);
 }
 
 static int net_finalize(void *ctx)
 {
+    note("net.finalize", "");
     (void)ctx;
     return 0;
 }
@@ -105,6 +134,7 @@ EXPORT const struct gvh_net_v11 ncclNetPlugin_v12 = {
 
 static int tuner_init_v1(size_t nranks, size_t nnodes, gvh_logger log)
 {
+    note("tuner.init", "");
     log(GVH_LOG_INFO, GVH_TUNING, __FILE__, __LINE__, "recorder: %zu ranks, %zu nodes", nranks,
         nnodes);
     return told("GVREC_TUNER_INIT", 0);
@@ -129,6 +159,7 @@ static int tuner_init_v5(
 
 static void set_pair(int *algo, int *proto, int *channels)
 {
+    note("tuner.getCollInfo", "");
     const char *pair = getenv("GVREC_PAIR");
     if (pair)
         sscanf(pair, "%d,%d", algo, proto);
@@ -153,6 +184,7 @@ static int coll_v2(
 
 static int set_cells(float **table, int nalgo, int nproto, int *channels)
 {
+    note("tuner.getCollInfo", "");
     int a, p, used;
     float cost;
     for (const char *at = getenv("GVREC_CELLS");
@@ -180,12 +212,14 @@ static int coll_v4(
 
 static int tuner_end(void *ctx)
 {
+    note("tuner.finalize", "");
     (void)ctx;
     return told("GVREC_TUNER_FINALIZE", 0);
 }
 
 static int tuner_end_v1(void)
 {
+    note("tuner.destroy", "");
     return told("GVREC_TUNER_FINALIZE", 0);
 }
 

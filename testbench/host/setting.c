@@ -44,4 +44,5 @@ void gvh_read_choice(struct gvh_choice *out)
 {
     out->protos = read_setting(gvh_getenv("NCCL_PROTO"), proto_names);
     out->algos = read_setting(gvh_getenv("NCCL_ALGO"), algo_names);
+    gvh_lookups(GVH_AT_MODEL);
 }
