@@ -103,6 +103,28 @@ static void name_gpus(const struct gv_bench_machine *m)
     gv_str_free(&ids);
 }
 
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+    (void)st, (void)flag, (void)at;
+    return remove(path);
+}
+
+/* The open world's folder, for the exits that do not close it. */
+static char open_dir[sizeof(((struct gv_world *)0)->dir)];
+
+static void remove_folder(void)
+{
+    if (open_dir[0])
+        nftw(open_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    open_dir[0] = 0;
+}
+
+void gv_world_close(struct gv_world *world)
+{
+    (void)world;
+    remove_folder();
+}
+
 void gv_world_open(struct gv_world *world, enum gv_world_machine machine)
 {
     static struct gv_bench_machine m;
@@ -116,6 +138,8 @@ void gv_world_open(struct gv_world *world, enum gv_world_machine machine)
         if (!mkdtemp(world->dir))
             stop("no temporary folder in /dev/shm or /tmp", NULL);
     }
+    memcpy(open_dir, world->dir, sizeof(open_dir));
+    atexit(remove_folder);
     memset(&m, 0, sizeof(m));
     if (machine == GV_WORLD_64)
         make_64(&m);
@@ -147,17 +171,6 @@ void gv_world_profile(const struct gv_world *world, struct gv_profile *profile)
 void gv_world_shipped(const char *name)
 {
     setenv("GV100_PROFILE", name, 1);
-}
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *at)
-{
-    (void)st, (void)flag, (void)at;
-    return remove(path);
-}
-
-void gv_world_close(struct gv_world *world)
-{
-    nftw(world->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 const char *gv_world_registry(void)

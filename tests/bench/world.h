@@ -18,9 +18,10 @@ struct gv_world {
     char dir[128]; /* in /dev/shm where that can be written, as the plugin's own registry */
 };
 
-/* Makes the machine's sysfs tree and sets the environment: GV100_SYSFS, GV100_SHM_DIR,
- * GV100_ASSUME_VERIFIED, GV100_SINGLE_NODE, the GPUs of the testbench's libcuda. Exits with a
- * message where that fails: nothing can be measured then. Call it before the plugin is opened. */
+/* One at a time. Makes the machine's sysfs tree and sets the environment: GV100_SYSFS,
+ * GV100_SHM_DIR, GV100_ASSUME_VERIFIED, GV100_SINGLE_NODE, the GPUs of the testbench's libcuda.
+ * Exits with a message where that fails: nothing can be measured then. Call it before the plugin is
+ * opened. */
 void gv_world_open(struct gv_world *world, enum gv_world_machine machine);
 
 /* Writes the profile, names it in GV100_PROFILE, and frees it. Exits on failure. */
@@ -29,7 +30,7 @@ void gv_world_profile(const struct gv_world *world, struct gv_profile *profile);
 /* Names a shipped profile in GV100_PROFILE. */
 void gv_world_shipped(const char *name);
 
-/* Removes the folder. */
+/* Removes the folder; the end of the process does so as well. */
 void gv_world_close(struct gv_world *world);
 
 /* The registry's folder. */
