@@ -71,6 +71,25 @@ GV_DEV void gv_store_cs(gv_u64 at, gv_vec v)
                  : "memory");
 }
 
+#ifdef GV_HINTS
+GV_DEV gv_vec gv_load_hinted(gv_u64 at)
+{
+    gv_vec v;
+    asm volatile("ld.global.L1::no_allocate.L2::256B.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(at)
+                 : "memory");
+    return v;
+}
+
+GV_DEV void gv_store_hinted(gv_u64 at, gv_vec v)
+{
+    asm volatile("st.global.L1::no_allocate.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(at), "r"(v.x),
+                 "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+#endif
+
 /* Words that other GPUs and the host read and write. */
 GV_DEV gv_u32 gv_load_acquire(gv_u64 at)
 {

@@ -10,6 +10,7 @@ typedef unsigned int gv_u32;
  * pattern (write); dst = src + 3 * src2 in float (triad). `n16` counts units of 16 bytes. */
 struct gv_memory_args {
     gv_u64 dst, src, src2, n16;
+    gv_u64 chunked; /* 0: the blocks take tiles in turn; 1: each block has one run of tiles */
 };
 
 /* Holds the stream until the 32-bit word at `flag` is at least `value`; gives up after

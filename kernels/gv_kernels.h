@@ -7,6 +7,10 @@
 /* PTX of compute_70 with every kernel, terminated; the driver translates it for any later GPU. */
 extern const char gv_kernels_ptx[];
 
+/* The memory kernels with hints of compute_80 (variants "h"). A driver that refuses it loses
+ * nothing else. */
+extern const char gv_kernels80_ptx[];
+
 /* "clang 14", "nvcc 12.4" or "kept in the repository": who made the PTX of this build. */
 extern const char gv_kernels_compiler[];
 

@@ -134,10 +134,11 @@ static json_t *memory_json(const struct gv_calibration *cal)
             json_object_set_new(
                 one, kinds[k],
                 json_pack(
-                    "{s:o, s:o, s:o, s:i, s:s, s:i, s:i}", "gbs",
+                    "{s:o, s:o, s:o, s:i, s:s, s:i, s:i, s:b}", "gbs",
                     gv_json_number(figures[k]->median), "min", gv_json_number(figures[k]->min),
                     "max", gv_json_number(figures[k]->max), "samples", figures[k]->count, "kernel",
-                    g->kernel, "block", (int)g->block, "blocks_per_sm", (int)g->per_sm));
+                    g->kernel, "block", (int)g->block, "blocks_per_sm", (int)g->per_sm, "in_runs",
+                    g->chunked));
         }
         json_array_append_new(list, one);
     }

@@ -85,6 +85,8 @@ int gv_cuda_open(struct gv_cuda *out, const char *path, struct gv_error *err)
     setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
     /* Ranks of one ring on one device wait for each other: no two streams may share a queue. */
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    /* Loading a kernel at its first launch can wait for the kernels that run, such as our gates. */
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     return gv_cuda_load(out, path, err);
 }
 

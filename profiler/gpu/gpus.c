@@ -153,6 +153,8 @@ int gv_device_start(struct gv_gpus *gpus, int index, struct gv_error *err)
             gv_kernels_compiler);
     if (rc)
         return gv_cuda_fail(&gpus->cuda, rc, err, "the kernels do not load");
+    if (d->sm < 80 || gpus->cuda.module_load(&d->hinted, gv_kernels80_ptx))
+        d->hinted = NULL;
     for (int i = 0; i < GV_DEVICE_STREAMS; i++)
         CALL(stream_create(&d->stream[i], GV_CU_STREAM_NON_BLOCKING), what);
     return 0;
@@ -170,8 +172,10 @@ void gv_gpus_close(struct gv_gpus *gpus)
 int gv_device_function(
     struct gv_gpus *gpus, int index, const char *name, gv_cu_function *out, struct gv_error *err)
 {
-    CALL(ctx_set(gpus->device[index].ctx), "the context is gone");
-    CALL(module_function(out, gpus->device[index].module, name), name);
+    const struct gv_device *d = &gpus->device[index];
+    bool is_hinted = strstr(name, "_u") && name[strlen(name) - 1] == 'h';
+    CALL(ctx_set(d->ctx), "the context is gone");
+    CALL(module_function(out, is_hinted ? d->hinted : d->module, name), name);
     return 0;
 }
 

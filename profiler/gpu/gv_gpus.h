@@ -27,7 +27,7 @@ struct gv_device {
     gv_nvml_device nvml; /* NULL without NVML */
 
     gv_cu_ctx ctx;
-    gv_cu_module module;
+    gv_cu_module module, hinted; /* `hinted`: the kernels of compute_80; NULL: none */
     gv_cu_stream stream[GV_DEVICE_STREAMS];
 };
 
@@ -50,7 +50,8 @@ int gv_device_start(struct gv_gpus *gpus, int index, struct gv_error *err);
 /* Frees all contexts, in which everything else of this process's GPU memory goes. */
 void gv_gpus_close(struct gv_gpus *gpus);
 
-/* A kernel of the device's module. The name must exist. */
+/* A kernel of the device's modules. The name must exist; variants "h" do where `hinted` is there.
+ */
 int gv_device_function(
     struct gv_gpus *gpus, int index, const char *name, gv_cu_function *out, struct gv_error *err);
 

@@ -9,7 +9,7 @@
 static const int unrolls[] = GV_UNROLLS;
 static const unsigned blocks[] = {128, 256, 512, 1024};
 static const unsigned per_sms[] = {0, 1, 2, 4, 8, 16};
-#define BEST 5
+#define BEST 8
 #define COUNT(a) (int)(sizeof(a) / sizeof((a)[0]))
 
 static int unroll_of(const struct gv_geometry *g)
@@ -37,13 +37,14 @@ int gv_geometry_work(
         .bytes = bytes,
         .args.memory = *args,
     };
+    out->args.memory.chunked = g->chunked;
     out->grid = !g->per_sm || grid > tiles ? (unsigned)tiles : grid;
     return gv_device_function(m->gpus, gpu, g->kernel, &out->function, err);
 }
 
 /* Measures one geometry. 0 for one that the device cannot run. */
 static int attempt(
-    struct gv_meter *m, int gpu, const struct gv_memory_args *args, double bytes,
+    struct gv_meter *m, int gpu, const struct gv_memory_args *args, double bytes, int repeat,
     struct gv_geometry *g, struct gv_error *err)
 {
     struct gv_work work;
@@ -52,6 +53,7 @@ static int attempt(
     if (gv_geometry_work(m, gpu, 0, g, args, bytes, &work, err))
         return -1;
     g->grid = work.grid;
+    work.repeat = repeat;
     m->last = 0;
     if (gv_meter_run(m, &work, 1, &samples, err))
         return m->last == CU_LAUNCH_OUT_OF_RESOURCES ? 0 : -1;
@@ -74,20 +76,27 @@ static int sweep(
     struct gv_meter *m, int gpu, const char *what, const struct gv_memory_args *args, double bytes,
     struct gv_geometry best[BEST], FILE *trace, struct gv_error *err)
 {
-    int n = COUNT(unrolls) * 2 * COUNT(blocks) * COUNT(per_sms);
+    int caches = m->gpus->device[gpu].hinted ? 3 : 2;
+    int n = COUNT(unrolls) * caches * COUNT(blocks) * COUNT(per_sms) * 2;
     for (int i = 0; i < n; i++) {
         int k = i;
         struct gv_geometry g = {.per_sm = per_sms[k % COUNT(per_sms)]};
         k /= COUNT(per_sms);
+        g.chunked = k % 2;
+        if (g.chunked && !g.per_sm)
+            continue; /* one tile a block is all the same */
+        k /= 2;
         g.block = blocks[k % COUNT(blocks)];
         k /= COUNT(blocks);
-        snprintf(g.kernel, sizeof(g.kernel), "gv_%s_u%d%c", what, unrolls[k / 2], "ps"[k % 2]);
-        if (attempt(m, gpu, args, bytes, &g, err))
+        snprintf(
+            g.kernel, sizeof(g.kernel), "gv_%s_u%d%c", what, unrolls[k / caches],
+            "psh"[k % caches]);
+        if (attempt(m, gpu, args, bytes, 1, &g, err))
             return -1;
         if (trace)
             fprintf(
-                trace, "  %-14s block %4u, %2u a multiprocessor: %7.1f GB/s\n", g.kernel, g.block,
-                g.per_sm, g.gbs);
+                trace, "  %-14s block %4u, %2u a multiprocessor%s: %7.1f GB/s\n", g.kernel, g.block,
+                g.per_sm, g.chunked ? ", in runs" : "", g.gbs);
         keep(best, &g);
     }
     return 0;
@@ -107,7 +116,7 @@ int gv_geometry_find(
     m->warmups = warmups, m->min_samples = least, m->max_samples = most;
     m->unwatched = false;
     for (int i = 0; i < BEST && !rc && best[i].gbs > 0; i++)
-        rc = attempt(m, gpu, args, bytes, &best[i], err);
+        rc = attempt(m, gpu, args, bytes, 4, &best[i], err);
     *out = best[0];
     for (int i = 1; i < BEST; i++)
         if (best[i].gbs > out->gbs)

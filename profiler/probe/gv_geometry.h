@@ -9,14 +9,16 @@
 struct gv_geometry {
     char kernel[32]; /* "gv_copy_u4s" */
     unsigned block, grid;
+    bool chunked;    /* each block has one run of tiles */
     unsigned per_sm; /* blocks per multiprocessor; 0: one tile a block */
     double gbs;      /* at which it was chosen */
 };
 
 /* Finds the geometry for `what` ("copy", "read", "write", "triad"): every combination of unroll,
- * cache operator, block size and blocks per multiprocessor once over `args` (the buffers; several
- * times the L2), then the best five with all samples, the fastest median wins. `bytes` is what one
- * launch moves. `trace` (may be NULL) receives one line for each try. Returns 0, or -1 with `err`.
+ * cache operator, block size, blocks per multiprocessor and order of tiles twice over `args` (the
+ * buffers; several times the L2), then the best eight with all samples, the fastest median wins.
+ * `bytes` is what one launch moves. `trace` (may be NULL) receives one line for each try. Returns
+ * 0, or -1 with `err`.
  */
 int gv_geometry_find(
     struct gv_meter *meter, int gpu, const char *what, const struct gv_memory_args *args,

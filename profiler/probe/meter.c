@@ -95,7 +95,7 @@ static int enqueue(struct gv_meter *m, const struct gv_work *w, struct gv_error 
     gv_cu_stream stream = m->gpus->device[w->gpu].stream[w->stream];
     void *params[] = {(void *)&w->args};
 
-    if (enqueue_gate(m, w, err) || make_events(m, w, err) ||
+    if (make_events(m, w, err) || enqueue_gate(m, w, err) ||
         call(m, cuda->event_record(m->begin[w->gpu][w->stream], stream), err, "no event"))
         return -1;
     for (int r = 0; r < w->repeat; r++) {

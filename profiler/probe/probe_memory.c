@@ -13,7 +13,7 @@ static void plan(struct gv_calibration *cal, const struct gv_probe *self)
 {
     for (int i = 0; i < cal->n; i++)
         gv_plan_add(
-            cal, self, i, -1, GV_GPU_BIT(i), cal->options.quick ? 1 : 5, 6, "memory of GPU %d", i);
+            cal, self, i, -1, GV_GPU_BIT(i), cal->options.quick ? 1 : 12, 6, "memory of GPU %d", i);
 }
 
 /* Three buffers of one size, as large as the budget and the device allow. */

@@ -141,8 +141,8 @@ static void memory_of(int gpu, size_t bytes, FILE *trace)
             die(&err);
         own.repeat = 4;
         snprintf(
-            what, sizeof(what), "%s (%s, %u threads, %u a SM)", kinds[k], g.kernel, g.block,
-            g.per_sm);
+            what, sizeof(what), "%s (%s, %u threads, %u a SM%s)", kinds[k], g.kernel, g.block,
+            g.per_sm, g.chunked ? " in runs" : "");
         if (k) {
             row(what, run(&own, 1, 0), peak, "theoretical");
             continue;
