@@ -29,8 +29,8 @@ struct gv_command {
 };
 
 extern const struct gv_command gv_cmd_calibrate, gv_cmd_check, gv_cmd_place, gv_cmd_compare,
-    gv_cmd_doctor, gv_cmd_env, gv_cmd_explain, gv_cmd_import, gv_cmd_log, gv_cmd_run, gv_cmd_show,
-    gv_cmd_verify;
+    gv_cmd_doctor, gv_cmd_env, gv_cmd_explain, gv_cmd_import, gv_cmd_log,
+    gv_cmd_run, gv_cmd_show, gv_cmd_verify;
 
 /* All of them in the order of `gv100 --help`, ended by NULL. */
 extern const struct gv_command *const gv_commands[];
@@ -44,6 +44,11 @@ int gv_cli_fail(const struct gv_command *cmd, int status, const struct gv_error 
 
 /* The man page of `cmd` (NULL: of gv100 itself) as troff, made from the same table as the help. */
 void gv_man_write(FILE *out, const struct gv_command *cmd);
+
+/* Completions of all commands, made from the same tables. */
+void gv_complete_bash(FILE *out);
+void gv_complete_zsh(FILE *out);
+void gv_complete_fish(FILE *out);
 
 enum gv_style { GV_PLAIN, GV_BOLD, GV_DIM, GV_GOOD, GV_BAD, GV_WARN_STYLE };
 

@@ -7,19 +7,9 @@
 #include "profiler/cli/cli.h"
 
 const struct gv_command *const gv_commands[] = {
-    &gv_cmd_calibrate,
-    &gv_cmd_verify,
-    &gv_cmd_explain,
-    &gv_cmd_show,
-    &gv_cmd_compare,
-    &gv_cmd_check,
-    &gv_cmd_doctor,
-    &gv_cmd_place,
-    &gv_cmd_env,
-    &gv_cmd_run,
-    &gv_cmd_log,
-    &gv_cmd_import,
-    NULL,
+    &gv_cmd_calibrate, &gv_cmd_verify,  &gv_cmd_explain, &gv_cmd_show, &gv_cmd_compare,
+    &gv_cmd_check,     &gv_cmd_doctor,  &gv_cmd_place,   &gv_cmd_env,  &gv_cmd_run,
+    &gv_cmd_log,       &gv_cmd_import,  NULL,
 };
 
 static void help(FILE *out)
@@ -83,6 +73,29 @@ static int man(const char *folder)
     return GV_EXIT_OK;
 }
 
+/* The completions of each shell into `folder`, under the names that they are looked for. */
+static int completions(const char *folder)
+{
+    static const struct {
+        const char *name;
+        void (*write)(FILE *);
+    } files[] = {
+        {"gv100", gv_complete_bash}, {"_gv100", gv_complete_zsh}, {"gv100.fish", gv_complete_fish}};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        char path[4096];
+        snprintf(path, sizeof(path), "%s/%s", folder, files[i].name);
+        FILE *f = fopen(path, "we");
+        if (!f) {
+            fprintf(stderr, "gv100: %s: %m\n", path);
+            return GV_EXIT_FAILED;
+        }
+        files[i].write(f);
+        if (fclose(f))
+            return GV_EXIT_FAILED;
+    }
+    return GV_EXIT_OK;
+}
+
 static int start(const struct gv_command *cmd, int argc, char **argv)
 {
     char name[64];
@@ -121,6 +134,8 @@ int main(int argc, char **argv)
     }
     if (!strcmp(first, "--man") && argc == 3) /* for the build */
         return man(argv[2]);
+    if (!strcmp(first, "--completions") && argc == 3) /* for the build */
+        return completions(argv[2]);
     const struct gv_command *cmd = find(first);
     return cmd ? start(cmd, argc - 1, argv + 1) : unknown(first);
 }
