@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 pack() {
   cmake -S "$here" -B "$1" -DGV_TESTS=ON -DGV_WERROR=OFF >/dev/null || exit 3
   cmake --build "$1" --target gv100 gv-gpu-bench gv_virtual_cuda gv_virtual_nvml -j 2 || exit 3
-  for lib in libjansson libhwloc libyaml libudev libpciaccess libxml2 libltdl; do
+  for lib in libjansson libhwloc libudev libxml2 libicuuc libicudata libz libltdl liblzma; do
     ldd "$1/bin/gv100" | awk -v l="$lib" '$1 ~ "^"l {print $3}' | xargs -r -I{} cp -L {} "$1/lib/"
   done
 }
