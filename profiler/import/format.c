@@ -75,13 +75,13 @@ static bool has_any(const char *s, const char *const *words)
     return false;
 }
 
-/* The first line that is neither empty nor a remark, has commas and no blanks between words. */
+/* The first line that is neither empty nor a remark has commas and no blanks. */
 static bool is_csv(const char *s)
 {
     while (*s) {
         size_t n = strcspn(s, "\n");
-        if (n && *s != '#' && *s != '\r')
-            return memchr(s, ',', n) != NULL;
+        if (n && *s != '#')
+            return memchr(s, ',', n) && strcspn(s, " \t\n") >= n;
         s += n + (s[n] == '\n');
     }
     return false;
@@ -130,8 +130,8 @@ static unsigned detect(const char *s)
         return 1u
                << (strstr(s, "\"nvbandwidth\"") ? GV_IMPORT_NVBANDWIDTH_JSON
                                                 : GV_IMPORT_NCCL_TESTS_JSON);
-    unsigned bits = printed(s);
-    return bits ? bits : is_csv(s) ? 1u << GV_IMPORT_CSV : 1u << GV_IMPORT_AUTO;
+    unsigned bits = is_csv(s) ? 1u << GV_IMPORT_CSV : printed(s);
+    return bits ? bits : 1u << GV_IMPORT_AUTO;
 }
 
 /* The text with its line ends again, as the detection wants it. */

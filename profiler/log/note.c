@@ -69,7 +69,7 @@ static bool about_plugin(const char *text)
                                         "Using tuner plugin",  "external tuner plugin",
                                         "external env plugin", "internal tuner"};
     for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strstr(text, words[i]))
+        if (strcasestr(text, words[i]))
             return true;
     return false;
 }
