@@ -5,11 +5,13 @@
 
 #include "base/gv_size.h"
 #include "profiler/cli/calibrated.h"
+#include "profiler/cli/collective.h"
 #include "profiler/cli/measure.h"
 
 struct input {
     struct gv_measuring m;
-    const char *machine, *out;
+    struct gv_collective_setup collective;
+    const char *machine, *out, *nccl;
     gv_gpuset groups[GV_MAX_GPUS];
     int ngroups;
     bool json, dry_run, resume;
@@ -27,14 +29,15 @@ enum {
     KEY_FORCE,
     KEY_MEMORY,
     KEY_TIMEOUT,
-    KEY_TRACE
+    KEY_TRACE,
+    KEY_NCCL
 };
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "The profile; without it HOST.yaml in this folder", 0},
-    {"quick", KEY_QUICK, 0, 0, "Fewer samples, smaller buffers: under a minute", 0},
-    {"only", KEY_ONLY, "LIST", 0, "Only these of hbm, host, p2p, ring", 0},
-    {"groups", KEY_GROUPS, "LIST[;LIST...]", 0, "AllReduce over these groups (\"0-5;0,5\")", 0},
+    {"quick", KEY_QUICK, 0, 0, "Fewer samples, smaller buffers, three sizes of NCCL", 0},
+    {"only", KEY_ONLY, "LIST", 0, "Only these of hbm, host, p2p, nccl, ring", 0},
+    {"groups", KEY_GROUPS, "LIST[;LIST...]", 0, "NCCL over these groups (\"0-5;0,5\")", 0},
     {"budget", KEY_BUDGET, "TIME", 0, "Fit the plan into this time (10m, 90s)", 0},
     {"memory", KEY_MEMORY, "SIZE", 0, "At most this much of each GPU's memory (3G)", 0},
     {"dry-run", KEY_DRY, 0, 0, "Print the plan with its expected time", 0},
@@ -43,6 +46,7 @@ static const struct argp_option options[] = {
     {"virtual", KEY_VIRTUAL, "MACHINE", 0, "A virtual machine, by name or file", 0},
     {"pair-timeout", KEY_TIMEOUT, "SECONDS", 0, "How long a pair may keep its kernels waiting (2)",
      0},
+    {"nccl", KEY_NCCL, "PATH", 0, "This libnccl.so.2; without it python3's or the loader's", 0},
     {"trace", KEY_TRACE, "FILE", 0, "Write every launch geometry tried, with its speed", 0},
     {"json", 'j', 0, 0, "JSON", 0},
     {0},
@@ -50,13 +54,13 @@ static const struct argp_option options[] = {
 
 static void check_only(const char *list, struct argp_state *state)
 {
-    static const char *const words[] = {"hbm", "host", "p2p", "ring"};
+    static const char *const words[] = {"hbm", "host", "p2p", "nccl", "ring"};
     for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',') {
         size_t n = strcspn(p, ","), i = 0;
-        while (i < 4 && (strlen(words[i]) != n || strncmp(words[i], p, n)))
+        while (i < 5 && (strlen(words[i]) != n || strncmp(words[i], p, n)))
             i++;
-        if (i == 4)
-            argp_error(state, "--only: '%.*s' is none of hbm, host, p2p, ring", (int)n, p);
+        if (i == 5)
+            argp_error(state, "--only: '%.*s' is none of hbm, host, p2p, nccl, ring", (int)n, p);
     }
 }
 
@@ -140,6 +144,9 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
         check_only(arg, state);
         o->only = arg;
         break;
+    case KEY_NCCL:
+        in->nccl = arg;
+        break;
     case KEY_TRACE:
         in->trace = fopen(arg, "w");
         if (!in->trace)
@@ -156,8 +163,10 @@ static const struct argp argp = {
     on_option,
     NULL,
     "Measures this machine once and writes its profile: memory of each GPU, host links alone and "
-    "together, every pair (checked from the owner's side before any figure counts), and ring "
-    "AllReduce over the groups that its shape suggests."
+    "together, every pair (checked from the owner's side before any figure counts), and NCCL over "
+    "the "
+    "groups that its shape suggests: its default and the plans that could be better, AllReduce and "
+    "AllToAll."
     "\v"
     "An old profile stays as it is until the new one is whole. After Ctrl-C or a failure what was "
     "found is in FILE.partial, and --resume goes on from there.\n"
@@ -180,10 +189,37 @@ check_groups(const struct input *in, const struct gv_calibration *cal, struct gv
     return 0;
 }
 
+static bool wanted(const char *only, const char *word)
+{
+    const char *at = only ? strstr(only, word) : word;
+    return at != NULL;
+}
+
+/* NCCL for the groups, unless --only names our own ring. Where there is none the ring stands in,
+ * which is said; a NCCL that was named must be there. */
+static int find_nccl(const struct gv_command *self, struct input *in, struct gv_error *err)
+{
+    const char *only = in->m.options.only;
+    if (!wanted(only, "nccl"))
+        return 0;
+    if (!gv_collective_prepare(&in->collective, &in->m, in->machine, in->nccl, err)) {
+        in->m.options.nccl = &in->collective.options;
+        return 0;
+    }
+    if (in->nccl || only)
+        return -1;
+    fprintf(
+        stderr, "gv100 %s: NCCL is not measured, our own ring stands in: %s\n", self->name,
+        err->text);
+    return 0;
+}
+
 static int calibrate(const struct gv_command *self, struct input *in)
 {
     struct gv_error err = {0};
     struct gv_files files;
+    if (find_nccl(self, in, &err))
+        return gv_cli_fail(self, GV_EXIT_FAILED, &err);
     in->m.options.groups = in->ngroups ? in->groups : NULL;
     in->m.options.ngroups = in->ngroups;
     in->m.options.trace = in->trace;

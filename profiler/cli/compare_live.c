@@ -6,17 +6,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/cli/measure.h"
-#include "profiler/cli/nccl.h"
-#include "profiler/cli/setting.h"
+#include "profiler/cli/collective.h"
 #include "profiler/cli/source.h"
 
 struct live {
     const struct gv_compare_input *in;
     struct gv_measuring m;
     struct gv_source *source; /* NULL: only forced variants, no profile */
-    struct gv_collective_options options;
-    char nccl[PATH_MAX], plugin[PATH_MAX];
+    struct gv_collective_setup setup;
     char bare[PATH_MAX]; /* a profile of the machine's shape alone; removed at the end */
     struct gv_steer steer[GV_MAX_STEERS];
     int nsteers;
@@ -68,7 +65,7 @@ static int list_gpus(struct live *l, struct gv_error *err)
     static struct gv_gpus gpus; /* large */
     static struct gv_machine machine;
     if (gv_machine_read(gv_sysfs_root(), &machine, err) ||
-        gv_gpus_open(&gpus, l->options.cuda, l->options.nvml, err))
+        gv_gpus_open(&gpus, l->setup.options.cuda, l->setup.options.nvml, err))
         return -1;
     gv_gpuset wanted = l->in->gpus ? l->in->gpus : ~(gv_gpuset)0;
     int each = l->in->ranks_per_gpu > 0 ? l->in->ranks_per_gpu : 1;
@@ -94,39 +91,6 @@ static int list_gpus(struct live *l, struct gv_error *err)
     return l->nranks ? 0 : gv_error_set(err, "there is no GPU to measure on");
 }
 
-static int find_nccl(struct live *l, struct gv_error *err)
-{
-    struct gv_nccl list[GV_NCCL_MAX];
-    bool certain;
-    const char *played = getenv("GV_HOST_RELEASE");
-    const char *named = l->in->nccl ? l->in->nccl : l->in->machine ? l->m.virtual_files.nccl : NULL;
-    l->options.nccl = l->nccl;
-    if (!named) {
-        if (!gv_nccl_find(NULL, list, &certain))
-            return gv_error_set(
-                err, "no libnccl.so.2 was found, neither python3's nor the loader's; --nccl PATH "
-                     "names one");
-        snprintf(l->nccl, sizeof(l->nccl), "%s", list[0].path);
-        l->options.nccl_version = list[0].version;
-        return 0;
-    }
-    snprintf(l->nccl, sizeof(l->nccl), "%s", named);
-    if (access(named, R_OK))
-        return gv_error_at(err, named, 0, 0, "cannot be read: %m");
-    if (l->in->machine) {
-        const char *release = strstr(named, "libnccl.so.2.");
-        l->options.nccl_version = gv_nccl_parse(
-            release  ? release + 11
-            : played ? played
-                     : "2.28.9");
-        return 0;
-    }
-    if (gv_nccl_read(named, &list[0], err))
-        return -1;
-    l->options.nccl_version = list[0].version;
-    return 0;
-}
-
 /* What the plugin must know to carry out a forced plan: the machine's GPUs and NVLinks. */
 static int bare_profile(struct live *l, struct gv_error *err)
 {
@@ -148,26 +112,26 @@ static int bare_profile(struct live *l, struct gv_error *err)
     gv_profile_free(profile);
     gv_calibration_close(cal);
     if (!rc)
-        l->options.profile = l->bare;
+        l->setup.options.profile = l->bare;
     return rc;
 }
 
 static int find_profile(struct live *l, struct gv_error *err)
 {
-    if (l->options.unlike_hosts) { /* no plan is made for them */
-        l->options.plugin = NULL;
+    if (l->setup.options.unlike_hosts) { /* no plan is made for them */
+        l->setup.options.plugin = NULL;
         return 0;
     }
     l->source = gv_source_open(l->in->profile, gv_sysfs_root(), err);
     if (l->source) {
-        l->options.profile = l->source->path;
+        l->setup.options.profile = l->source->path;
         return 0;
     }
     if (l->in->profile)
         return -1;
     if (l->in->nvariants)
         return bare_profile(l, err);
-    l->options.plugin = NULL; /* the default alone, which needs no plugin */
+    l->setup.options.plugin = NULL; /* the default alone, which needs no plugin */
     return 0;
 }
 
@@ -180,26 +144,20 @@ static void show_progress(void *data, const char *what, int done, int all)
 
 static int prepare(struct live *l, struct gv_error *err)
 {
-    struct gv_collective_options *o = &l->options;
-    if (gv_measuring_init(&l->m, l->in->machine, err))
+    struct gv_collective_options *o = &l->setup.options;
+    if (gv_measuring_init(&l->m, l->in->machine, err) ||
+        gv_collective_prepare(&l->setup, &l->m, l->in->machine, l->in->nccl, err))
         return -1;
-    o->self = l->m.self;
-    o->cuda = l->in->machine ? l->m.virtual_files.cuda : NULL;
-    o->nvml = l->in->machine ? l->m.virtual_files.nvml : NULL;
-    o->plugin = l->plugin;
     o->threads = l->in->threads;
     o->unlike_hosts = l->in->ranks_per_gpu > 1;
     o->repeats = l->in->repeats;
     o->iterations = l->in->iterations;
     o->timeout_s = l->in->timeout_s;
-    o->virtual_driver = l->in->machine != NULL;
-    o->check_bytes = l->in->check_some ? l->in->check_bytes : o->virtual_driver ? 32 << 10 : 0;
-    o->stop = l->m.options.stop;
+    if (l->in->check_some)
+        o->check_bytes = l->in->check_bytes;
     o->progress = show_progress;
     add_steer(l, "default", "default");
-    if (find_nccl(l, err) || gv_plugin_path(l->plugin, err) ||
-        gv_plugin_path_fits(l->plugin, gv_settings_for(o->nccl_version), err) ||
-        list_gpus(l, err) || find_profile(l, err))
+    if (list_gpus(l, err) || find_profile(l, err))
         return -1;
     if (l->source)
         add_steer(l, "tuned", "");
@@ -248,8 +206,8 @@ static void describe(const struct live *l, struct gv_compared *out)
 static int measure(struct live *l, struct gv_compared *out, struct gv_error *err)
 {
     int rc = gv_collective_measure(
-        &l->options, l->ordinal, l->nranks, l->steer, l->nsteers, l->cases, l->ncases, &out->run,
-        err);
+        &l->setup.options, l->ordinal, l->nranks, l->steer, l->nsteers, l->cases, l->ncases,
+        &out->run, err);
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     if (rc)

@@ -67,6 +67,7 @@ static void become_worker(const struct gv_crew *crew, int member, int fd, char *
     snprintf(log, sizeof(log), "%s/stderr-%d", crew->dir, member);
     int null = open("/dev/null", O_RDWR), out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is the command's, which ends its workers */
     if (fd == GV_WORKER_FD)
         fcntl(fd, F_SETFD, 0);
     else

@@ -72,26 +72,44 @@ static int fill_run(
     return 0;
 }
 
+static bool same_variant(const struct gv_profile_variant *a, const struct gv_profile_variant *b)
+{
+    return a->edit == b->edit && a->lend_count == b->lend_count && a->nlend == b->nlend &&
+           !memcmp(a->lend, b->lend, sizeof(a->lend[0]) * (size_t)a->nlend) &&
+           a->algorithm == b->algorithm && a->protocol == b->protocol && a->channels == b->channels;
+}
+
+/* The variant in the group, added without runs where it is not there. NULL: out of memory. */
+static struct gv_profile_variant *
+variant_in(struct gv_profile_group *g, const struct gv_profile_variant *like)
+{
+    for (int v = 0; v < g->nvariants; v++)
+        if (same_variant(&g->variants[v], like))
+            return &g->variants[v];
+    struct gv_profile_variant *grown =
+        realloc(g->variants, sizeof(*grown) * (size_t)(g->nvariants + 1));
+    if (!grown)
+        return NULL;
+    g->variants = grown;
+    g->variants[g->nvariants] = *like;
+    return &g->variants[g->nvariants++];
+}
+
 static int add_variant(struct gv_profile_group *g, const struct gv_collective *c, int s, int k)
 {
     const struct gv_cell *cell = gv_cell_of(c, s, k);
     /* the plugin's own choice is one of the others; a wrong result is no figure */
     if (!c->steer[s].force[0] || !cell->count || cell->wrong)
         return 0;
-    struct gv_profile_variant *grown =
-        realloc(g->variants, sizeof(*grown) * (size_t)(g->nvariants + 1));
-    struct gv_profile_run *run = calloc(1, sizeof(*run));
-    if (grown)
-        g->variants = grown;
-    if (!grown || !run) {
-        free(run);
+    struct gv_profile_variant like = variant_of(c->steer[s].force);
+    struct gv_profile_variant *v = variant_in(g, &like);
+    struct gv_profile_run *grown =
+        v ? realloc(v->runs, sizeof(*grown) * (size_t)(v->nruns + 1)) : NULL;
+    if (!grown)
         return -1;
-    }
-    struct gv_profile_variant *v = &g->variants[g->nvariants++];
-    *v = variant_of(c->steer[s].force);
-    v->runs = run;
-    v->nruns = 1;
-    return fill_run(run, c, &c->cases[k], cell);
+    v->runs = grown;
+    v->runs[v->nruns] = (struct gv_profile_run){.count = 0};
+    return fill_run(&v->runs[v->nruns++], c, &c->cases[k], cell);
 }
 
 /* Ring and SHM edges of the default. */
@@ -118,41 +136,46 @@ static void add_ring(struct gv_profile_group *g, const struct gv_collective *c)
         g->nshm_edges = 0;
 }
 
-static void free_group(struct gv_profile_group *g)
+static struct gv_profile_group *
+group_in(const struct gv_profile_group *like, struct gv_profile_group **groups, int *ngroups)
 {
-    for (int v = 0; v < g->nvariants; v++) {
-        for (int r = 0; r < g->variants[v].nruns; r++) {
-            free(g->variants[v].runs[r].busbw_gbs);
-            free(g->variants[v].runs[r].throttled);
-        }
-        free(g->variants[v].runs);
+    for (int i = 0; i < *ngroups; i++) {
+        struct gv_profile_group *g = &(*groups)[i];
+        if (g->gpus == like->gpus && g->op == like->op && g->bytes == like->bytes && !g->loaded)
+            return g;
     }
-    free(g->variants);
+    struct gv_profile_group *grown = realloc(*groups, sizeof(*grown) * (size_t)(*ngroups + 1));
+    if (!grown)
+        return NULL;
+    *groups = grown;
+    (*groups)[*ngroups] = *like;
+    return &(*groups)[(*ngroups)++];
+}
+
+static bool any_sample(const struct gv_collective *c, int k)
+{
+    for (int s = 0; s < c->nsteers; s++) {
+        const struct gv_cell *cell = gv_cell_of(c, s, k);
+        if (c->steer[s].force[0] && cell->count && !cell->wrong)
+            return true;
+    }
+    return false;
 }
 
 static int
 add_group(const struct gv_collective *c, int k, struct gv_profile_group **groups, int *ngroups)
 {
-    struct gv_profile_group g = {.op = c->cases[k].op, .bytes = c->cases[k].bytes};
+    struct gv_profile_group like = {.op = c->cases[k].op, .bytes = c->cases[k].bytes};
     for (int i = 0; i < c->nranks; i++)
-        g.gpus |= GV_GPU_BIT(c->gpu[i]);
-    for (int s = 0; s < c->nsteers; s++)
-        if (add_variant(&g, c, s, k)) {
-            free_group(&g);
-            return -1;
-        }
-    if (!g.nvariants) {
-        free_group(&g);
-        return 0;
-    }
-    add_ring(&g, c);
-    struct gv_profile_group *grown = realloc(*groups, sizeof(g) * (size_t)(*ngroups + 1));
-    if (!grown) {
-        free_group(&g);
+        like.gpus |= GV_GPU_BIT(c->gpu[i]);
+    struct gv_profile_group *g = group_in(&like, groups, ngroups);
+    if (!g)
         return -1;
-    }
-    *groups = grown;
-    (*groups)[(*ngroups)++] = g;
+    for (int s = 0; s < c->nsteers; s++)
+        if (add_variant(g, c, s, k))
+            return -1;
+    if (!g->nring)
+        add_ring(g, c);
     return 0;
 }
 
@@ -160,7 +183,7 @@ int gv_collective_groups(
     const struct gv_collective *c, struct gv_profile_group **groups, int *ngroups)
 {
     for (int k = 0; k < c->ncases; k++)
-        if (in_profile(&c->cases[k]) && add_group(c, k, groups, ngroups))
+        if (in_profile(&c->cases[k]) && any_sample(c, k) && add_group(c, k, groups, ngroups))
             return -1;
     return 0;
 }

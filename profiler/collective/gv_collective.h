@@ -161,9 +161,17 @@ int gv_collective_variants(
  * most. Returns their number. */
 int gv_collective_cases(bool quick, uint64_t most, struct gv_case out[GV_MAX_CASES]);
 
+/* NCCL's default and the algorithms and protocols that a ring or a tree offers inside a host, and
+ * the sizes of AllReduce at which the choice matters. What the release does not offer for a
+ * communicator stays its own choice (a tuner cannot add it), and so measures as the default does.
+ * Each returns the number. */
+int gv_collective_tunings(struct gv_steer out[GV_MAX_STEERS]);
+int gv_collective_tuning_cases(struct gv_case out[GV_MAX_CASES]);
+
 /* The measurement as groups of a profile (one for each operation and size, variants with their
  * samples, the default's ring and SHM edges), in malloc'ed memory as gv_profile_free frees it;
- * cells without samples are left out. Appended to `*groups`. 0, or -1: out of memory. */
+ * cells without samples are left out. Merged into `*groups`: a group that is there already gets
+ * what is new as further variants and runs. 0, or -1: out of memory. */
 int gv_collective_groups(
     const struct gv_collective *c, struct gv_profile_group **groups, int *ngroups);
 

@@ -114,3 +114,32 @@ int gv_collective_cases(bool quick, uint64_t most, struct gv_case out[GV_MAX_CAS
         }
     return n;
 }
+
+int gv_collective_tunings(struct gv_steer out[GV_MAX_STEERS])
+{
+    static const char *const algorithms[] = {"RING", "TREE"};
+    static const char *const protocols[] = {"LL", "LL128", "SIMPLE"};
+    int n = 0;
+    add(out, &n, "default", "default");
+    for (int a = 0; a < 2; a++)
+        for (int p = 0; p < 3; p++) {
+            char force[64], name[32];
+            snprintf(name, sizeof(name), "%s %s", algorithms[a], protocols[p]);
+            snprintf(force, sizeof(force), "algorithm=%s protocol=%s", algorithms[a], protocols[p]);
+            add(out, &n, name, force);
+        }
+    return n;
+}
+
+int gv_collective_tuning_cases(struct gv_case out[GV_MAX_CASES])
+{
+    static const uint64_t sizes[] = {8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 16 << 20};
+    int n = (int)(sizeof(sizes) / sizeof(sizes[0]));
+    for (int i = 0; i < n; i++)
+        out[i] = (struct gv_case){
+            .op = GV_OP_ALL_REDUCE,
+            .bytes = sizes[i],
+            .type = GV_TYPE_FLOAT,
+            .redop = GV_REDOP_SUM};
+    return n;
+}

@@ -16,6 +16,7 @@
 #include "profiler/probe/gv_pair.h"
 
 struct gv_calibration;
+struct gv_collective_options;
 struct gv_item;
 
 /* Called before each item, and with NULL at the end. `done_s` of `all_s` (both estimates). */
@@ -34,6 +35,8 @@ struct gv_calibration_options {
     int ngroups;
     const volatile sig_atomic_t *stop;
     const char *machine_name; /* of --virtual, for the child; NULL: none */
+    /* How NCCL is measured; NULL: there is none, the groups get our own ring kernels. */
+    const struct gv_collective_options *nccl;
     const char *self; /* the program that checks pairs in a child: SELF verify --worker PAIRS */
     gv_progress_fn progress;
     void *progress_data;
@@ -96,6 +99,7 @@ struct gv_calibration {
     struct gv_pair_state pair[GV_MAX_GPUS][GV_MAX_GPUS];
     struct gv_profile_group *groups; /* malloc; moves into the profile */
     int ngroups;
+    char nccl[16];             /* "2.28.9" where NCCL was measured, else "" */
     struct gv_str warnings;    /* one a line */
     gv_gpuset short_of_memory; /* warned of */
 };
@@ -132,7 +136,7 @@ void gv_warn_memory(struct gv_calibration *cal, gv_gpuset gpus, size_t bytes);
 /* The table, ended by a row without a name, and its rows. */
 extern const struct gv_probe *const gv_probes[];
 extern const struct gv_probe gv_probe_memory, gv_probe_host, gv_probe_check, gv_probe_paths,
-    gv_probe_loaded, gv_probe_ring, gv_probe_beside;
+    gv_probe_loaded, gv_probe_ring, gv_probe_beside, gv_probe_groups;
 
 /* shape.c */
 void gv_shape_read(struct gv_calibration *cal);

@@ -28,7 +28,7 @@ static int groups_of(const struct gv_calibration *cal, gv_gpuset out[GV_MAX_GPUS
 static void plan(struct gv_calibration *cal, const struct gv_probe *self)
 {
     gv_gpuset groups[GV_MAX_GPUS];
-    int n = groups_of(cal, groups);
+    int n = cal->options.nccl ? 0 : groups_of(cal, groups); /* NCCL itself is better */
     char text[256];
     for (int i = 0; i < n; i++)
         gv_plan_add(
@@ -60,7 +60,7 @@ static gv_gpuset largest_beside(const gv_gpuset *groups, int n, gv_gpuset group)
 static void plan_beside(struct gv_calibration *cal, const struct gv_probe *self)
 {
     gv_gpuset groups[GV_MAX_GPUS];
-    int n = groups_of(cal, groups);
+    int n = cal->options.nccl ? 0 : groups_of(cal, groups);
     char text[256], rest[256];
     for (int i = 0; i < n && !cal->options.quick; i++) {
         gv_gpuset other = largest_beside(groups, n, groups[i]);

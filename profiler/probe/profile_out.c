@@ -63,6 +63,7 @@ static void fill_provenance(const struct gv_calibration *cal, struct gv_profile_
         p->cuda, sizeof(p->cuda), "%d.%d", cal->gpus.cuda.version / 1000,
         cal->gpus.cuda.version % 1000 / 10);
     snprintf(p->tool, sizeof(p->tool), "gv100 %s", GV_VERSION);
+    snprintf(p->nccl, sizeof(p->nccl), "%s", cal->nccl);
     snprintf(p->kernel, sizeof(p->kernel), "%s", cal->facts.kernel);
     snprintf(p->container, sizeof(p->container), "%s", cal->facts.container);
 }
@@ -178,6 +179,15 @@ copy_groups(const struct gv_profile_group *from, int n, struct gv_profile_group 
     return *to ? 0 : -1;
 }
 
+/* Our own ring says nothing of other operations; NCCL's groups do. */
+static bool measured_all_to_all(const struct gv_calibration *cal)
+{
+    for (int i = 0; i < cal->ngroups; i++)
+        if (cal->groups[i].op == GV_OP_ALL_TO_ALL)
+            return true;
+    return false;
+}
+
 struct gv_profile *gv_calibration_profile(const struct gv_calibration *cal)
 {
     struct gv_profile *p = gv_profile_new();
@@ -191,7 +201,7 @@ struct gv_profile *gv_calibration_profile(const struct gv_calibration *cal)
     p->gpus = calloc((size_t)cal->n + 1, sizeof(*p->gpus));
     for (int i = 0; i < cal->n && p->gpus; i++)
         fill_gpu(cal, i, &p->gpus[p->ngpus++]);
-    p->policy.operations = GV_OP_BIT(GV_OP_ALL_REDUCE);
+    p->policy.operations = measured_all_to_all(cal) ? 0 : GV_OP_BIT(GV_OP_ALL_REDUCE);
     if (p->gpus && !fill_figures(cal, p) && !fill_paths(cal, p) &&
         !copy_groups(cal->groups, cal->ngroups, &p->groups, &p->ngroups))
         return p;
@@ -262,7 +272,9 @@ static bool is_done(const struct gv_calibration *cal, const struct gv_item *item
     for (int i = 0; i < cal->nhost_together && p == &gv_probe_host; i++)
         if (cal->host_together[i].gpus == item->gpus)
             return true;
-    for (int i = 0; i < cal->ngroups && (p == &gv_probe_ring || p == &gv_probe_beside); i++)
+    for (int i = 0; i < cal->ngroups &&
+                    (p == &gv_probe_ring || p == &gv_probe_beside || p == &gv_probe_groups);
+         i++)
         if (cal->groups[i].gpus == item->gpus && cal->groups[i].loaded == (item->beside != 0))
             return true;
     return false;
@@ -283,6 +295,7 @@ int gv_calibration_resume(
             cal->host_alone[gv_gpuset_first(link->gpus)] = *link;
     }
     take_paths(cal, p);
+    snprintf(cal->nccl, sizeof(cal->nccl), "%s", p->provenance.nccl);
     if (copy_groups(p->groups, p->ngroups, &cal->groups, &cal->ngroups))
         return gv_error_set(err, "out of memory");
     for (int i = 0; i < cal->nitems; i++)

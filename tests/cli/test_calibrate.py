@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from calibration import check_groups, check_memory, check_pairs, decisions, path_of, profile_of
+from calibration import OWN, check_groups, check_memory, check_pairs, decisions, path_of, profile_of
 from gv_cli import BIN, check, check_in, environment, finish, gv100, gv100_json
 
 
@@ -29,7 +29,7 @@ def test_resume_and_interrupt():
     out = path_of("stopped.yaml")
     with open(out, "w") as old:
         old.write("an old profile\n")
-    command = [os.path.join(BIN, "gv100"), "calibrate", "--virtual", "4028", "-o", out]
+    command = [os.path.join(BIN, "gv100"), "calibrate", "--virtual", "4028", "-o", out, "--only", OWN]
     for wait in (0.8, 0.4, 1.6, 0.2, 3.2, 0.1):  # neither before the first figure nor after the last
         child = subprocess.Popen(
             command, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
@@ -44,7 +44,7 @@ def test_resume_and_interrupt():
     check("stopped: status", child.returncode, 3)
     check_in("stopped: says how to go on", "--resume", words)
     check("stopped: the old profile is as it was", open(out).read(), "an old profile\n")
-    done = gv100("calibrate", "--virtual", "4028", "-o", out, "--resume")
+    done = gv100("calibrate", "--virtual", "4028", "-o", out, "--only", OWN, "--resume")
     check("resumed", (done.returncode, done.stderr), (0, ""))
     check("resumed: nothing is left behind", os.path.exists(out + ".partial"), False)
     profile = gv100_json("show", "--profile", out)
@@ -60,7 +60,7 @@ def test_plan():
     check("budget fits", (short["seconds"] <= 90, bool(left)), (True, True))
     check("the check of the pairs stays", [w for w in left if w.startswith("check")], [])
     quick = gv100_json("calibrate", "--virtual", "4028", "--dry-run", "--quick")
-    check("quick is under a minute", quick["seconds"] < 60, True)
+    check("quick is under two minutes", quick["seconds"] < 120, True)
     only = gv100_json("calibrate", "--virtual", "4028", "--dry-run", "--only", "hbm")
     check("only", {i["probe"] for i in only["items"]}, {"memory"})
     groups = gv100_json("calibrate", "--virtual", "4028", "--dry-run", "--only", "ring", "--groups", "0,5;0-2")
