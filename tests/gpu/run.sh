@@ -8,11 +8,17 @@
 set -uo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 
+# Builds beside the folder $1 and copies into it what must travel: programs and libraries alone.
 pack() {
-  cmake -S "$here" -B "$1" -DGV_TESTS=ON -DGV_WERROR=OFF >/dev/null || exit 3
-  cmake --build "$1" --target gv100 gv-gpu-bench gv_virtual_cuda gv_virtual_nvml -j 2 || exit 3
+  local obj=$1-obj
+  cmake -S "$here" -B "$obj" -DGV_TESTS=ON -DGV_WERROR=OFF >/dev/null || exit 3
+  cmake --build "$obj" --target gv100 gv-gpu-bench gv_virtual_cuda gv_virtual_nvml -j 2 || exit 3
+  rm -rf "$1"
+  mkdir -p "$1/bin" "$1/lib"
+  cp "$obj/bin/gv100" "$obj/bin/gv-gpu-bench" "$1/bin/"
+  cp -rL "$obj/lib/virtual" "$1/lib/"
   for lib in libjansson libhwloc libudev libxml2 libicuuc libicudata libz libltdl liblzma; do
-    ldd "$1/bin/gv100" | awk -v l="$lib" '$1 ~ "^"l {print $3}' | xargs -r -I{} cp -L {} "$1/lib/"
+    ldd "$obj/bin/gv100" | awk -v l="$lib" '$1 ~ "^"l {print $3}' | xargs -r -I{} cp -L {} "$1/lib/"
   done
 }
 
