@@ -199,7 +199,11 @@ static int sample(struct way *w, double *us, struct gv_error *err)
     int rc = queue(w, err);
     b->gate_value++;
     __atomic_store_n(b->gate, b->gate_value, __ATOMIC_SEQ_CST);
-    if (rc || wait_for(w, 0, b->side[0].stream, err) || wait_for(w, 1, b->side[1].stream, err))
+    struct gv_error *also = rc ? NULL : err; /* what was queued ends first in any case */
+    for (int i = 0; i < 2; i++)
+        if (wait_for(w, i, b->side[i].stream, also))
+            return -1;
+    if (rc)
         return -1;
     for (int i = 0; i < 2 && b->o->host_traffic && b->side[i].copies; i++)
         if (wait_for(w, i, b->side[i].traffic, err))
@@ -313,15 +317,16 @@ static int measure(struct way *w, struct gv_ab *ab, struct gv_error *err)
     return 0;
 }
 
-/* A path that was left in the middle is no figure of that path. */
-static void still_there(struct way *w)
+/* A path that was left in the middle is no figure of that path, and no failure of the machine. */
+static bool was_left(struct way *w)
 {
     struct gv_handoff_state state;
     gv_handoff_query(w->h, &state);
-    if (state.method == w->out->method)
-        return;
+    if (state.method == w->out->method || state.failed)
+        return false;
     w->out->ran = false;
     snprintf(w->out->why, sizeof(w->out->why), "%s", state.reason);
+    return true;
 }
 
 int gv_way_measure(
@@ -334,7 +339,7 @@ int gv_way_measure(
     int rc = make(&w, err);
     if (!rc) {
         rc = measure(&w, ab, err);
-        still_there(&w);
+        rc = was_left(&w) ? 0 : rc;
     }
     drop_graph(&w);
     gv_handoff_destroy(w.h);

@@ -86,6 +86,8 @@ static const struct {
      "peer access has not been enabled"},
     {GV_CU_TOO_MANY_PEERS, "CUDA_ERROR_TOO_MANY_PEERS", "peer mapping resources exhausted"},
     {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+     "operation failed due to a previous error during capture"},
     {905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
      "dependency created on uncaptured work in another stream"},
     {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
@@ -335,8 +337,10 @@ static gv_cu_result queue_copy(gv_cu_ptr to, gv_cu_ptr from, size_t bytes, gv_cu
     if (!a || !b)
         return leave(INVALID);
     bool peers = a->gpu >= 0 && b->gpu >= 0 && a->gpu != b->gpu;
-    if (peers && w->faults.peer_copies && w->peer_copies++ >= w->faults.peer_copies)
+    if (peers && w->faults.peer_copies && w->peer_copies++ >= w->faults.peer_copies) {
+        gv_capture_spoil((struct gv_vstream *)stream);
         return leave(801);
+    }
     return leave(queue(w, stream, &op));
 }
 

@@ -10,6 +10,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define INVALID 1
+#define INVALIDATED 901
 #define UNJOINED 904
 #define ISOLATION 905
 #define LANES 64
@@ -33,6 +34,7 @@ struct gv_vgraph {
     uint64_t id;
     struct lane lanes[LANES];
     int nlanes, nevents;
+    bool spoilt;
     struct gv_vevent *events; /* of the replays */
     struct gv_vevent begin, end[LANES];
 };
@@ -89,6 +91,12 @@ bool gv_capture_take(struct gv_vstream *stream, const struct gv_vop *like)
     }
     add(lane_of(g, stream), &op);
     return true;
+}
+
+void gv_capture_spoil(struct gv_vstream *stream)
+{
+    if (stream->capture)
+        stream->capture->spoilt = true;
 }
 
 static gv_cu_result wait_captured(struct gv_vstream *s, const struct gv_vevent *event)
@@ -193,9 +201,10 @@ gv_cu_result gv_v_capture_end(gv_cu_stream stream, gv_cu_graph *out)
             g->lanes[i].captured->capture = NULL;
             g->lanes[i].captured = NULL;
         }
-    if (!joined(g)) {
+    gv_cu_result rc = g->spoilt ? INVALIDATED : joined(g) ? 0 : UNJOINED;
+    if (rc) {
         gv_v_graph_destroy((gv_cu_graph)g);
-        return UNJOINED;
+        return rc;
     }
     *out = (gv_cu_graph)g;
     return 0;
@@ -204,7 +213,7 @@ gv_cu_result gv_v_capture_end(gv_cu_stream stream, gv_cu_graph *out)
 gv_cu_result gv_v_capture_info(gv_cu_stream stream, int *status, uint64_t *id)
 {
     const struct gv_vgraph *g = ((struct gv_vstream *)stream)->capture;
-    *status = g ? GV_CU_CAPTURING : GV_CU_CAPTURING_NOT;
+    *status = !g ? GV_CU_CAPTURING_NOT : g->spoilt ? GV_CU_CAPTURE_INVALIDATED : GV_CU_CAPTURING;
     *id = g ? g->id : 0;
     return 0;
 }

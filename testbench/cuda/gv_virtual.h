@@ -156,6 +156,8 @@ double gv_virtual_noise(struct gv_world *w);
 
 /* graph.c: takes an operation for a stream that is being captured (true), or leaves it. */
 bool gv_capture_take(struct gv_vstream *stream, const struct gv_vop *op);
+/* A call that failed makes the capture invalid. */
+void gv_capture_spoil(struct gv_vstream *stream);
 
 /* clock.c: queues, and moves time until `stream` is empty (NULL: all are). 0, or NOT_READY where
  * nothing can go on. */
