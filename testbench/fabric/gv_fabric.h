@@ -25,6 +25,7 @@ struct gv_fabric_caps {
     double write_gbs, read_gbs;
     double both_ways_gbs; /* both directions of a pair together */
     double ring_gbs;      /* an edge of a ring AllReduce, both directions of the links in use */
+    double exchange_gbs;  /* a pair's share while all pairs write to each other */
     double latency_us;    /* a write, until the other side sees it */
 };
 
@@ -79,6 +80,8 @@ void gv_flow_finish(struct gv_flow *flow);
 /* Each adds what one kind of traffic uses, `weight` bytes for each byte of progress. */
 void gv_flow_memory(struct gv_flow *, const struct gv_fabric *, int gpu, double weight);
 void gv_flow_write(struct gv_flow *, const struct gv_fabric *, int from, int to, double weight);
+/* The same while all pairs write to each other. */
+void gv_flow_exchange(struct gv_flow *, const struct gv_fabric *, int from, int to, double weight);
 /* `by` reads the memory of `of`. */
 void gv_flow_read(struct gv_flow *, const struct gv_fabric *, int by, int of, double weight);
 void gv_flow_to_host(struct gv_flow *, const struct gv_fabric *, int gpu, double weight);

@@ -176,6 +176,12 @@ void gv_flow_write(struct gv_flow *flow, const struct gv_fabric *f, int from, in
     cap(flow, f->caps[gv_fabric_class(f, from, to)].write_gbs, w);
 }
 
+void gv_flow_exchange(struct gv_flow *flow, const struct gv_fabric *f, int from, int to, double w)
+{
+    gv_flow_write(flow, f, from, to, w);
+    cap(flow, f->caps[gv_fabric_class(f, from, to)].exchange_gbs, w);
+}
+
 void gv_flow_read(struct gv_flow *flow, const struct gv_fabric *f, int by, int of, double w)
 {
     between(flow, f, of, by, w);

@@ -70,9 +70,10 @@ static int take_caps(struct reader *r, int at, struct gv_fabric_caps *caps)
         {"read_gbs", &caps->read_gbs, NULL, false},
         {"both_ways_gbs", &caps->both_ways_gbs, NULL, false},
         {"ring_gbs", &caps->ring_gbs, NULL, false},
+        {"exchange_gbs", &caps->exchange_gbs, NULL, false},
         {"latency_us", &caps->latency_us, NULL, true},
     };
-    return take_map(r, at, numbers, 5, NULL);
+    return take_map(r, at, numbers, 6, NULL);
 }
 
 static int take_classes(struct reader *r, int at, struct gv_fabric *f)
@@ -194,7 +195,7 @@ static void number_ports(struct gv_fabric *f)
 
 static void defaults(struct gv_fabric *f)
 {
-    const struct gv_fabric_caps none = {INFINITY, INFINITY, INFINITY, INFINITY, 1};
+    const struct gv_fabric_caps none = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, 1};
     for (int c = 0; c < GV_FABRIC_CLASSES; c++)
         f->caps[c] = none;
     f->max_peers = 8; /* CUDA's limit of peer connections of one GPU */

@@ -122,10 +122,10 @@ static void route(const struct gvh_comm *comm, int from, int to, struct gv_flow 
     else if (!pair->p2p)
         gv_flow_ring_edge(flow, f, a, b, true);
     else if (pair->via < 0)
-        gv_flow_write(flow, f, a, b, 1);
+        gv_flow_exchange(flow, f, a, b, 1);
     else {
-        gv_flow_write(flow, f, a, comm->devices[pair->via], 1);
-        gv_flow_write(flow, f, comm->devices[pair->via], b, 1);
+        gv_flow_exchange(flow, f, a, comm->devices[pair->via], 1);
+        gv_flow_exchange(flow, f, comm->devices[pair->via], b, 1);
     }
 }
 
