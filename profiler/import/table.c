@@ -313,10 +313,26 @@ static bool looks_like_row(const struct gv_word *w, int n)
            gv_is_number(w[n - 3].s, &number);
 }
 
+/* What mpirun ("[1,0]<stdout>:"), srun ("0: ") and containers ("2024-05-01T10:00:00Z ") put before
+ * a line. */
+static char *without_tag(char *s)
+{
+    int a, b, used = 0;
+    char word[8];
+    if (sscanf(s, "[%d,%d]<%7[a-z]>:%n", &a, &b, word, &used) == 3 && used)
+        return s + used;
+    used = 0;
+    if (sscanf(s, "%4d-%2d-%*2dT%*[0-9:.]%*[Z+0-9:] %n", &a, &b, &used) == 2 && used)
+        return s + used;
+    size_t digits = strspn(s, "0123456789");
+    return digits && digits < 5 && !strncmp(s + digits, ": ", 2) ? s + digits + 2 : s;
+}
+
 static int line(struct reader *r, int i, char *room)
 {
     struct gv_word w[GV_MAX_WORDS];
-    char *s = room + strspn(room, "# \t>`");
+    char *s = without_tag(room);
+    s += strspn(s, "# \t>`");
     versions(r, s);
     program(r, s, i);
     setting(r, s, i);
@@ -327,8 +343,9 @@ static int line(struct reader *r, int i, char *room)
     if (old_heading(w, n))
         return fail(
             r, i,
-            "this is a table of NCCL 1 (bytes, N, type, op, res): its figures do not hold for NCCL "
-            "2; measure with nccl-tests 2.0 or later");
+            "this is a table of NCCL 1 or of the first tests of NCCL 2 (bytes, N, type, op, res; "
+            "time "
+            "in ms): it does not say what today's do; measure with nccl-tests 2.0 or later");
     if (is_heading(w, n))
         return heading(r, w, n, i);
     if (n && gv_is_digits(w[0].s) && r->in_table)

@@ -1,5 +1,6 @@
 /* Whose communicator a line is about. NCCL names it in few lines; the others are told by the thread
  * that speaks, by its process and device, and by what must agree between them. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,14 +105,14 @@ static int by_pointer(
     return -1;
 }
 
-static int by_id(const struct gv_nlog_reader *r, const struct gv_nlog_member *m)
+static int by_key(const struct gv_nlog_reader *r, const struct gv_nlog_member *m)
 {
-    for (int i = r->nwork - 1; *m->id && i >= 0; i--) {
+    for (int i = r->nwork - 1; *m->key && i >= 0; i--) {
         const struct gv_nlog_comm *c = &r->work[i].comm;
-        /* a rank that starts again with the id of an earlier one is another communicator */
+        /* a rank that starts again with the key of an earlier one is another communicator */
         bool again = m->rank < c->slots && *r->work[i].pointers[m->rank] &&
                      strcmp(r->work[i].pointers[m->rank], m->pointer) != 0;
-        if (!strcmp(c->id, m->id) && c->nranks == m->nranks && !again)
+        if (!strcmp(r->work[i].key, m->key) && c->nranks == m->nranks && !again)
             return i;
     }
     return -1;
@@ -122,7 +123,7 @@ static bool may_join(
     const struct gv_nlog_reader *r, const struct gv_nlog_work *w, const struct gv_nlog_thread *t,
     const struct gv_nlog_member *m)
 {
-    if (*w->comm.id || w->comm.nranks != m->nranks)
+    if (*w->key || w->comm.nranks != m->nranks)
         return false;
     if (m->rank < w->comm.slots && *w->pointers[m->rank])
         return false;
@@ -143,11 +144,10 @@ static int find_comm(
     unsigned line)
 {
     int found = by_pointer(r, t, m);
-    if (found >= 0 &&
-        (!*m->id || !*r->work[found].comm.id || !strcmp(m->id, r->work[found].comm.id)))
+    if (found >= 0 && (!*m->key || !*r->work[found].key || !strcmp(m->key, r->work[found].key)))
         return found;
-    found = by_id(r, m);
-    for (int i = 0; found < 0 && !*m->id && i < r->nwork; i++)
+    found = by_key(r, m);
+    for (int i = 0; found < 0 && !*m->key && i < r->nwork; i++)
         if (may_join(r, &r->work[i], t, m))
             found = i;
     return found >= 0 ? found : new_comm(r, m->nranks, line);
@@ -178,16 +178,41 @@ static void give_pending(struct gv_nlog_reader *r, struct gv_nlog_thread *t, int
     t->npending = 0;
 }
 
+/* The communicator that this process calls `pointer`, -1. */
+static int
+parent_of(const struct gv_nlog_reader *r, const struct gv_nlog_thread *t, const char *pointer)
+{
+    for (int i = r->nwork - 1; i >= 0; i--)
+        for (int k = 0; k < r->work[i].comm.slots; k++)
+            if (!strcmp(r->work[i].pointers[k], pointer) &&
+                same_process(&r->work[i].comm.ranks[k], t))
+                return i;
+    return -1;
+}
+
+/* ncclCommSplit's lines have no commId before 2.28, but parent, count and color. */
+static void
+split_key(const struct gv_nlog_reader *r, const struct gv_nlog_thread *t, struct gv_nlog_member *m)
+{
+    int parent = *m->parent && !*m->key ? parent_of(r, t, m->parent) : -1;
+    if (parent >= 0)
+        snprintf(m->key, sizeof(m->key), "%d/%d/%d", parent, m->split, m->color);
+}
+
 void gv_nlog_take_member(
-    struct gv_nlog_reader *r, int thread, const struct gv_nlog_member *m, unsigned line)
+    struct gv_nlog_reader *r, int thread, const struct gv_nlog_member *line_says, unsigned line)
 {
     struct gv_nlog_thread *t = &r->threads[thread];
+    struct gv_nlog_member member = *line_says, *m = &member;
+    split_key(r, t, m);
     int at = find_comm(r, t, m, line);
     if (at < 0)
         return;
     struct gv_nlog_work *w = &r->work[at];
     if (*m->id)
         memcpy(w->comm.id, m->id, sizeof(w->comm.id));
+    if (*m->key)
+        memcpy(w->key, m->key, sizeof(w->key));
     if (m->nnodes > 0)
         w->comm.nnodes = m->nnodes;
     if (gv_nlog_slot(r, w, m->rank)) {
@@ -206,7 +231,7 @@ void gv_nlog_take_member(
     if (!m->start)
         give_pending(r, t, at);
     /* Before 2.17 the only line is the last one: what this thread says next is of another. */
-    t->comm = m->complete && !*m->id ? -1 : at;
+    t->comm = m->complete && !*m->key ? -1 : at;
 }
 
 /* The latest communicator of this process and device that a connection fits; one whose rings are

@@ -23,7 +23,11 @@ struct gv_nlog_event {
 struct gv_nlog_member {
     char pointer[24], id[24], bus_id[20];
     int rank, nranks, nnodes, cuda_dev, nvml_dev;
+    char parent[24]; /* ncclComm that it was split from, "" none */
+    int split, color;
     bool start, complete;
+    char key[40]; /* equal for all ranks of one communicator: the id, or where a split has none its
+                     parent, count and color; "" not known */
 };
 
 struct gv_nlog_thread {
@@ -38,6 +42,7 @@ struct gv_nlog_thread {
 struct gv_nlog_work {
     struct gv_nlog_comm comm;
     bool named; /* a line spoke of it: not the one that gathers what is left */
+    char key[40];
     struct gv_nlog_event *events;
     int nevents;
     char (*pointers)[24]; /* of each rank's ncclComm, [comm.slots] */

@@ -60,6 +60,10 @@ bool gv_nlog_member(const char *text, struct gv_nlog_member *out)
     out->cuda_dev = whole(text, "cudaDev");
     out->nvml_dev = whole(text, "nvmlDev");
     value(text, "commId", out->id, sizeof(out->id));
+    value(text, "parent", out->parent, sizeof(out->parent));
+    out->split = whole(text, "splitCount");
+    out->color = whole(text, "color");
+    memcpy(out->key, out->id, sizeof(out->id));
     if (value(text, "busId", bus, sizeof(bus)))
         gv_nlog_bus_id(bus, out->bus_id);
     out->start = strstr(text, "Init START") != NULL;

@@ -109,6 +109,10 @@ def test_table():
     check_in("source of the next", 'source: "all.txt:9"', text)
     check("GPUs", len(shown["machine"]["gpus"]) if "machine" in shown else text.count("- index:"), 4)
     check_in("operation", "op: AllReduce", text)
+    for tag in ("[1,0]<stdout>:", "0: ", "2024-05-01T10:00:00.123Z "):
+        tagged = "".join(tag + line + "\n" for line in table(GOOD).splitlines())
+        got = gv100_json("import", write("tags.txt", tagged))["sources"][0]
+        check(f"behind {tag}", [s["busbw_gbs"] for s in got["samples"]], [10.49, 11.23])
     in_place = gv100_json("import", path, "--in-place")
     check("in place", len(in_place["sources"][0]["samples"]), 2)
     edit = gv100_json("import", path, "--edit", "p2p-level")

@@ -92,6 +92,20 @@ def test_before_ids():
     check("both by SHM", [c["transport"] for c in got["communicators"]], ["SHM", "SHM"])
 
 
+def test_split():
+    """ncclCommSplit before 2.28 names no id: parent, count and color tell the children apart."""
+    lines = ring(4, P2P, "0xa1", 0x1000)
+    for r in (0, 3, 1, 2):
+        child, rank = r % 2, r // 2
+        lines.append(
+            said(r, f"ncclCommSplit comm 0x{0x2000 + r:x} rank {rank} nranks 2 cudaDev {r} nvmlDev {r} "
+                 f"busId {0x1A + r:x}000 parent 0x{0x1000 + r:x} splitCount 1 color {child} key {r} - Init START")
+        )
+    got = gv100_json("log", write("split.log", lines))["communicators"]
+    members = [[r["nvml_dev"] for r in c["ranks"]] for c in got]
+    check("children by color", members, [[0, 1, 2, 3], [0, 2], [1, 3]])
+
+
 def test_against():
     before = write("before.log", ring(4, P2P, "0xa1", 0x1000))
     after = write("after.log", ring(4, SHM, "0xa9", 0x5000))
