@@ -10,13 +10,13 @@ static const char suffixes[] = "KMGT";
 int gv_size_parse(const char *text, uint64_t *out_bytes, struct gv_error *err)
 {
     char *end = NULL;
-    double value = strtod(text, &end);
+    long double value = strtold(text, &end); /* holds every 64-bit number */
     if (end == text || !isdigit((unsigned char)text[0]))
         goto bad;
     const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
     if (suffix) {
         end++;
-        value *= (double)(1ULL << 10 * (suffix - suffixes + 1));
+        value *= (long double)(1ULL << 10 * (suffix - suffixes + 1));
         if (*end == 'i' && (end[1] == 'B'))
             end += 2;
         else if (*end == 'B')
@@ -24,7 +24,7 @@ int gv_size_parse(const char *text, uint64_t *out_bytes, struct gv_error *err)
     } else if (*end == 'B') {
         end++;
     }
-    if (*end || value < 0 || value >= 9.2e18 || value != (double)(uint64_t)value)
+    if (*end || value < 0 || value >= 9.2e18L || value != (long double)(uint64_t)value)
         goto bad;
     *out_bytes = (uint64_t)value;
     return 0;

@@ -151,6 +151,21 @@ static void hash_decision(struct gv_decision *d, const struct gv_state *state)
     d->hash = h;
 }
 
+/* A rank that cannot have the table must not have the plan either: the others see its hash. */
+static void make_table(struct gv_decision *d)
+{
+    if (!d->plan.nrows && !d->plan.veto_ll128)
+        return;
+    d->table = gv_table_new(&d->plan);
+    if (d->table)
+        return;
+    back_to_default(d, "%s", "the tuner's table does not fit into memory");
+    snprintf(d->trouble, sizeof(d->trouble), "%s", d->plan.reason);
+    if (d->file >= 0)
+        close(d->file);
+    d->file = -1;
+}
+
 static struct gv_decision *
 decision_new(const struct gv_question *question, const struct gv_user_settings *user)
 {
@@ -172,8 +187,7 @@ decision_new(const struct gv_question *question, const struct gv_user_settings *
             snprintf(d->answer, sizeof(d->answer), "/proc/self/fd/%d", d->file);
         }
     }
-    if (d->plan.nrows || d->plan.veto_ll128)
-        d->table = gv_table_new(&d->plan);
+    make_table(d);
     hash_decision(d, state);
     return d;
 }

@@ -41,6 +41,14 @@ static int gpu_of(const struct forced *f, long machine_gpu)
     return gv_gpuset_has(f->gpus, gpu) ? gpu : -1;
 }
 
+static int add_edit(struct forced *f, const struct gv_edit *edit, struct gv_error *err)
+{
+    if (f->plan->nedits == GV_MAX_EDITS)
+        return gv_error_set(err, GV_FORCE_VARIABLE ": more than %d edits", GV_MAX_EDITS);
+    f->plan->edits[f->plan->nedits++] = *edit;
+    return 0;
+}
+
 static int take_pair(struct forced *f, const char *word, struct gv_error *err)
 {
     int a, b, used = 0;
@@ -52,10 +60,7 @@ static int take_pair(struct forced *f, const char *word, struct gv_error *err)
             err, GV_FORCE_VARIABLE ": '%s' follows neither lend nor separate", word);
     if (edit.from < 0 || edit.to < 0 || a == b)
         return gv_error_set(err, GV_FORCE_VARIABLE ": '%s' is no pair of this communicator", word);
-    if (f->plan->nedits == GV_MAX_EDITS)
-        return gv_error_set(err, GV_FORCE_VARIABLE ": more than %d pairs", GV_MAX_EDITS);
-    f->plan->edits[f->plan->nedits++] = edit;
-    return 0;
+    return add_edit(f, &edit, err);
 }
 
 static int
@@ -93,16 +98,14 @@ static int take(struct forced *f, const char *word, struct gv_error *err)
     const char *value = strchr(word, '=');
     if (value)
         return take_setting(f, word, value + 1, err);
-    if (!strcmp(word, "default"))
-        return 0;
+    const struct gv_edit bridge = {.kind = GV_EDIT_BRIDGE, .from = -1, .to = -1, .gpus = f->gpus};
+    if (!strcmp(word, "bridge"))
+        return add_edit(f, &bridge, err);
     if (!strcmp(word, "lend"))
         f->kind = GV_EDIT_LEND;
     else if (!strcmp(word, "separate"))
         f->kind = GV_EDIT_SEPARATE;
-    else if (!strcmp(word, "bridge"))
-        f->plan->edits[f->plan->nedits++] =
-            (struct gv_edit){.kind = GV_EDIT_BRIDGE, .from = -1, .to = -1, .gpus = f->gpus};
-    else
+    else if (strcmp(word, "default") != 0)
         return take_pair(f, word, err);
     return 0;
 }

@@ -33,7 +33,7 @@ struct gv_comm {
     struct gv_decision *decision;              /* NULL until decided */
     bool committed;                            /* all ranks agreed: the decision may act */
     atomic_bool decided;
-    bool proven;       /* made from a communicator that was proven to be on one node */
+    atomic_bool proven; /* made from a communicator that was proven to be on one node */
     char trouble[400]; /* a WARN of this rank's own, "" none */
     const char *note;  /* an INFO about rule 6, NULL none */
     atomic_int holders;

@@ -120,22 +120,24 @@ static void fill_rows(
     op->rows = rows;
 }
 
-static struct gv_op_table *op_new(const struct gv_plan *plan, enum gv_op op)
+/* 0 also where the plan has nothing for this operation; -1: out of memory. */
+static int add_op(struct gv_table *out, const struct gv_plan *plan, enum gv_op op)
 {
     size_t n = 0;
     for (int i = 0; i < plan->nrows; i++)
         n += plan->rows[i].op == op;
     if (!n)
-        return NULL;
+        return 0;
     if (n > GV_MAX_ROWS)
         n = GV_MAX_ROWS;
     size_t bytes = (2 * n + 1) * sizeof(struct gv_advice);
     struct gv_op_table *table = calloc(1, sizeof(*table) + bytes);
     if (!table)
-        return NULL;
+        return -1;
     fill_rows(table, (struct gv_advice *)(table + 1), plan, op);
     index_rows(table);
-    return table;
+    out->ops[op] = table;
+    return 0;
 }
 
 struct gv_table *gv_table_new(const struct gv_plan *plan)
@@ -144,8 +146,12 @@ struct gv_table *gv_table_new(const struct gv_plan *plan)
     if (!table)
         return NULL;
     table->veto_ll128 = plan->veto_ll128;
-    for (int op = 0; op < GV_OP_COUNT; op++)
-        table->ops[op] = op_new(plan, (enum gv_op)op);
+    for (int op = 0; op < GV_OP_COUNT; op++) {
+        if (add_op(table, plan, (enum gv_op)op)) {
+            gv_table_free(table);
+            return NULL;
+        }
+    }
     return table;
 }
 

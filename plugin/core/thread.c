@@ -5,11 +5,12 @@
 #include "plugin/core/gv_comm.h"
 #include "plugin/core/gv_driver.h"
 
-/* The thread's communicator. The key's destructor gives it back when a thread ends in the middle of
- * an init; the library is never unloaded, so the destructor is always there. */
-static _Thread_local struct gv_comm *mine;
-static _Thread_local bool armed;
-static pthread_key_t at_exit;
+/* The thread's communicator, and whether its look-ups belong to it. The first key's destructor gives
+ * the communicator back when a thread ends in the middle of an init; the library is never unloaded,
+ * so the destructor is always there. No _Thread_local: in a library that was opened late the loader
+ * allocates those at first use, and ends the process where it cannot. */
+static pthread_key_t mine_key, armed_key;
+static bool have_keys;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Communicators whose init thread is not known yet. */
@@ -21,36 +22,61 @@ static void thread_ends(void *comm)
     gv_comm_put(comm);
 }
 
-static void make_key(void)
+static void make_keys(void)
 {
-    pthread_key_create(&at_exit, thread_ends);
+    have_keys =
+        !pthread_key_create(&mine_key, thread_ends) && !pthread_key_create(&armed_key, NULL);
 }
 
+static bool keys(void)
+{
+    pthread_once(&once, make_keys);
+    return have_keys;
+}
+
+static struct gv_comm *mine(void)
+{
+    return keys() ? pthread_getspecific(mine_key) : NULL;
+}
+
+static bool armed(void)
+{
+    return keys() && pthread_getspecific(armed_key);
+}
+
+/* What cannot be remembered is not armed: the thread's look-ups then belong to nobody. */
+static void set_armed(bool on)
+{
+    if (armed() != on)
+        pthread_setspecific(armed_key, on ? &have_keys : NULL);
+}
+
+/* Takes over the caller's hold on `comm`. */
 static void keep(struct gv_comm *comm)
 {
-    pthread_once(&once, make_key);
-    struct gv_comm *before = mine;
-    mine = comm;
-    pthread_setspecific(at_exit, comm);
-    gv_comm_put(before);
+    struct gv_comm *before = mine();
+    if (have_keys && !pthread_setspecific(mine_key, comm))
+        gv_comm_put(before);
+    else
+        gv_comm_put(comm);
 }
 
 void gv_comm_arm(struct gv_comm *comm)
 {
     gv_comm_hold(comm);
     keep(comm);
-    armed = true;
+    set_armed(mine() == comm);
 }
 
 void gv_comm_disarm(void)
 {
-    armed = false;
+    set_armed(false);
 }
 
 void gv_comm_drop(void)
 {
-    armed = false;
-    if (mine)
+    set_armed(false);
+    if (mine())
         keep(NULL);
 }
 
@@ -127,12 +153,13 @@ static struct gv_comm *bind(void)
 
 struct gv_comm *gv_comm_of_this_thread(void)
 {
-    return mine && armed ? mine : bind();
+    struct gv_comm *own = mine();
+    return own && armed() ? own : bind();
 }
 
 struct gv_comm *gv_comm_take(void)
 {
-    struct gv_comm *comm = mine ? mine : bind();
+    struct gv_comm *own = mine(), *comm = own ? own : bind();
     if (!comm)
         return NULL;
     gv_comm_hold(comm);

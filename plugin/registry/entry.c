@@ -90,7 +90,10 @@ try_open(int dirfd, const char *name, struct gv_registry_entry *entry, struct gv
     if (check_file(fd, name, err))
         goto close_fd;
     if (lock_shared(fd)) {
-        gv_error_set(err, "registry entry %s stays locked by another program", name);
+        gv_error_set(
+            err, errno == EWOULDBLOCK ? "registry entry %s stays locked by another program"
+                                      : "registry entry %s cannot be locked: %s",
+            name, strerror(errno));
         goto close_fd;
     }
     if (!still_there(dirfd, name, fd)) {
