@@ -1,14 +1,17 @@
 /* gv100 compare: NCCL's default against what the plugin makes of it, measured here and now. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/gv_size.h"
 #include "base/gv_file.h"
+#include "profiler/cli/compare_job.h"
 #include "profiler/cli/compare_live.h"
 
 struct input {
     struct gv_compare_input live;
-    const char *saved, *save;
+    const char *saved, *save, *sizes;
+    double steps, step_s;
     bool json, csv, worker, exit_code, sizes_given;
 };
 
@@ -29,6 +32,9 @@ enum {
     KEY_SAVE,
     KEY_CSV,
     KEY_EXIT,
+    KEY_SIZES,
+    KEY_STEPS,
+    KEY_STEP_TIME,
     KEY_WORKER
 };
 
@@ -56,6 +62,12 @@ static const struct argp_option options[] = {
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "For each step of the workers (60)", 0},
     {"check", KEY_CHECK, "SIZE", 0, "Check so much of each result, at both its ends (all)", 0},
     {"save", KEY_SAVE, "FILE", 0, "Keep the run, every sample of it", 0},
+    {"sizes", KEY_SIZES, "FILE", 0,
+     "What it would bring to a job: lines of SIZE OPERATION CALLS of one step, or an NCCL log "
+     "(NCCL_DEBUG_SUBSYS=COLL)",
+     0},
+    {"steps", KEY_STEPS, "N", 0, "So many steps are in that file (1)", 0},
+    {"step-time", KEY_STEP_TIME, "SECONDS", 0, "How long a step takes, for the share of it", 0},
     {"json", 'j', 0, 0, "JSON", 0},
     {"csv", KEY_CSV, 0, 0, "CSV, one line a variant, operation and size", 0},
     {"exit-code", KEY_EXIT, 0, 0, "Status 1 if a variant loses or a result is wrong", 0},
@@ -128,7 +140,8 @@ take_name(const char *text, const char *option, int (*find)(const char *), struc
 
 static error_t on_number(int key, char *arg, struct argp_state *state)
 {
-    struct gv_compare_input *live = &((struct input *)state->input)->live;
+    struct input *in = state->input;
+    struct gv_compare_input *live = &in->live;
     switch (key) {
     case 'b':
         live->min_bytes = take_size(arg, "-b", state);
@@ -150,6 +163,12 @@ static error_t on_number(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_TIMEOUT:
         live->timeout_s = take_real(arg, "--timeout", 0, state);
+        return 0;
+    case KEY_STEPS:
+        in->steps = take_real(arg, "--steps", 0, state);
+        return 0;
+    case KEY_STEP_TIME:
+        in->step_s = take_real(arg, "--step-time", 0, state);
         return 0;
     case KEY_CHECK:
         live->check_bytes = take_size(arg, "--check", state);
@@ -189,6 +208,9 @@ static error_t on_choice(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_VIRTUAL:
         in->live.machine = arg;
+        return 0;
+    case KEY_SIZES:
+        in->sizes = arg;
         return 0;
     case KEY_SAVE:
         in->save = arg;
@@ -288,15 +310,23 @@ static int status_of(const struct input *in, const struct gv_compared *c)
     return bad && in->exit_code ? GV_EXIT_NO : GV_EXIT_OK;
 }
 
-static int print(const struct gv_command *self, const struct input *in, const struct gv_compared *c)
+static int print(
+    const struct gv_command *self, const struct input *in, const struct gv_compared *c,
+    const struct gv_histogram *h)
 {
     int status = status_of(in, c);
-    if (in->json)
-        return gv_json_print(self, gv_compared_json(c), status);
+    if (in->json) {
+        json_t *json = gv_compared_json(c);
+        if (in->sizes)
+            json_object_set_new(json, "job", gv_job_gain_json(c, h, in->steps, in->step_s));
+        return gv_json_print(self, json, status);
+    }
     if (in->csv)
         gv_compared_csv(c, stdout);
     else
         gv_compared_text(c);
+    if (in->sizes && !in->csv)
+        gv_job_gain_text(c, h, in->steps, in->step_s);
     return status;
 }
 
@@ -311,16 +341,22 @@ static int run(const struct gv_command *self, int argc, char **argv)
              .max_bytes = 256 << 20,
              .factor = 16,
              .repeats = 5},
+        .steps = 1,
+        .step_s = NAN,
     };
+    struct gv_histogram histogram = {0};
     struct gv_error err = {0};
     gv_cli_parse(self, argc, argv, 0, &in);
     if (in.worker)
         return gv_collective_worker();
+    if (in.sizes && gv_histogram_read(in.sizes, &histogram, &err))
+        return gv_cli_fail(self, GV_EXIT_FAILED, &err);
     int rc = in.saved ? gv_compared_load(in.saved, &compared, &err)
                       : gv_compare_live(&in.live, &compared, &err);
     if (rc || (in.save && save(&compared, in.save, &err)))
         return gv_cli_fail(self, GV_EXIT_FAILED, &err);
-    int status = print(self, &in, &compared);
+    int status = print(self, &in, &compared, &histogram);
+    gv_histogram_finish(&histogram);
     gv_compared_finish(&compared);
     return status;
 }

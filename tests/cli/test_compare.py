@@ -105,6 +105,62 @@ def saved_runs():
         check_in(f"{text}: cause", why, done.stderr)
 
 
+def made_up(times):
+    """A saved run whose tuned variant takes `times` (us) at 64M instead of 1000."""
+    path = os.path.join(FOLDER.name, "made-up.json")
+    one = {"operation": "AllReduce", "size": 64 << 20, "type": "float", "redop": "sum", "in_place": False, "nwrong": 0,
+           "bound": 0.0, "throttled": [], "error": ""}
+    ring = {"order": [], "edges": [], "slowest": -1}
+    run_ = {"gv100_compare": 1, "host": "h", "driver": "d", "date": "t", "tool": "x", "virtual": False,
+            "nccl": {"path": "p", "version": "2.28.9"}, "profile": "", "min_gain": 0.03, "max_loss": 0.05,
+            "gpus": [0, 1], "bus_ids": ["", ""], "base": "default",
+            "variants": [{"name": n, "force": "", "decided": "", "plugin_transport": "", "channels": 1, "ring": ring}
+                         for n in ("default", "tuned")],
+            "results": [dict(one, variant="default", times=[1000.0] * 5, first_times=[0.0] * 5),
+                        dict(one, variant="tuned", times=times, first_times=[0.0] * 5)]}
+    with open(path, "w") as out:
+        json.dump(run_, out)
+    return path
+
+
+def sizes_of_a_job():
+    path, table = made_up([900.0] * 5), os.path.join(FOLDER.name, "sizes.txt")
+
+    def job(text, *args, run_=path):
+        with open(table, "w") as out:
+            out.write(text)
+        done = compare(run_, "--sizes", table, *args)
+        return done.returncode, done.stdout, done.stderr
+
+    status, out, _ = job("# one step\n64M AllReduce 24\n", "--step-time", "1")
+    check("sizes: status", status, 0)
+    check_in("0.24 % is called 0.24 %", "0.24 % of a step of 1 s (0.24 to 0.24 %)", out)
+    check_in("sizes: seconds", "0.0024 s saved a step", out)
+    status, out, _ = job("64M AllReduce 48\n", "--step-time", "1", "--steps", "2", "--json")
+    (gain,) = json.loads(out)["job"]
+    near("sizes: share", gain["share"]["value"], 0.0024, 1e-9)
+    # twice the size takes twice the time at the same bandwidth, and that is said
+    status, out, _ = job("128M,AllReduce,12\n1K\tAllGather\t5\n", "--step-time", "1")
+    check_in("sizes: beyond", "100 % of that time is at sizes outside the measured ones", out)
+    check_in("sizes: missing", "5 calls a step are of operations that were not measured", out)
+    spread = made_up([880.0, 890.0, 900.0, 910.0, 920.0])
+    _, out, _ = job("64M AllReduce 10\n", "--json", run_=spread)
+    saved = json.loads(out)["job"][0]["saved_s"]
+    near("sizes: low", saved["low"], 0.0009, 1e-6)
+    near("sizes: high", saved["high"], 0.0011, 1e-6)
+    log = "".join(f"h:{pid}:9 [0] NCCL INFO AllReduce: opCount {i} sendbuff 0x1 recvbuff 0x1 count 16777216 datatype 7 "
+                  f"op 0 root 0 comm 0x5 [nranks=2] stream 0x7\n" for i in range(24) for pid in (70, 71))
+    status, out, _ = job(log, "--step-time", "1")
+    check_in("sizes: of a log", "from NCCL's log", out)
+    check_in("sizes: one rank of a log counts", "0.24 % of a step", out)
+    for text, why in (("64M AllReduce\n", "sizes.txt:1: SIZE OPERATION CALLS"), ("64M AllReduse 3\n", "no operation"),
+                      ("\n64Q AllReduce 3\n", "sizes.txt:2:"), ("64M AllReduce -1\n", "no number of calls"),
+                      ("", "no line"), ("h:1:2 [0] NCCL INFO Init\n", "holds no calls")):
+        status, out, err = job(text)
+        check(f"sizes {text!r}: status", (status, out), (3, ""))
+        check_in(f"sizes {text!r}: cause", why, err)
+
+
 def plans_that_cannot_be():
     result = run("--gpus", "0-5", "--variant", "lend 0-9", "--variant", "frobnicate", "--variant", "lend 4-5 5-0",
                  "-o", "AllReduce", "-b", "1M", "-e", "1M", "--repeats", "3")
@@ -185,6 +241,7 @@ published()
 edges_before_and_after()
 results_are_checked()
 saved_runs()
+sizes_of_a_job()
 plans_that_cannot_be()
 workers_that_die_or_hang()
 refused()
