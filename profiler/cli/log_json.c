@@ -126,6 +126,22 @@ static json_t *notes_json(const struct gv_nlog_notes *notes)
     return list;
 }
 
+static json_t *paths_json(const struct gv_nlog *log)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < log->npaths; i++) {
+        json_t *o = json_object();
+        set(o, "from", json_string(log->paths[i].from));
+        set(o, "to", json_string(log->paths[i].to));
+        set(o, "class", json_string(log->paths[i].class));
+        set(o, "hops", json_integer(log->paths[i].hops));
+        set(o, "model_gbs", gv_json_number(log->paths[i].model_gbs));
+        set(o, "line", json_integer(log->paths[i].line));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
 static json_t *tuner_json(const struct gv_nlog *log)
 {
     char text[400];
@@ -188,6 +204,7 @@ json_t *gv_log_json(const struct gv_log_view *v)
     set(o, "warnings", notes_json(&v->log->warnings));
     set(o, "plugins", notes_json(&v->log->plugins));
     set(o, "communicators", comms);
+    set(o, "paths", paths_json(v->log));
     set(o, "cut_line", v->log->cut_line ? json_integer(v->log->cut_line) : json_null());
     if (v->against)
         set(o, "against", against_json(v));

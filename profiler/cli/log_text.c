@@ -201,12 +201,36 @@ static void against(const struct gv_log_view *v)
     }
 }
 
+/* NCCL's model, by class: how many pairs, at which value. */
+static void paths(const struct gv_nlog *log)
+{
+    struct gv_str s = {0};
+    for (int i = 0; i < log->npaths; i++) {
+        int n = 0, earlier = 0;
+        for (int k = 0; k < log->npaths; k++)
+            if (!strcmp(log->paths[i].class, log->paths[k].class) &&
+                log->paths[i].model_gbs == log->paths[k].model_gbs) {
+                n++;
+                earlier += k < i;
+            }
+        if (!earlier)
+            gv_str_addf(
+                &s, "%s%d of %s at %.1f GB/s", s.len ? ", " : "", n, log->paths[i].class,
+                log->paths[i].model_gbs);
+    }
+    if (log->npaths) {
+        gv_str_add(&s, " (ways between GPUs in NCCL's model, nothing measured)");
+        field("paths", &s);
+    }
+}
+
 void gv_log_text(const struct gv_log_view *v)
 {
     char tuner[400];
     printf("%s%s%s\n", gv_style(GV_BOLD), v->path, gv_style(GV_PLAIN));
     gv_print_field("NCCL", *v->log->nccl ? v->log->nccl : "no line says which");
     gv_print_field("tuner", gv_log_tuner(v->log, tuner));
+    paths(v->log);
     notes("gv100", &v->log->ours, -1, 12);
     notes("settings", &v->log->settings, -1, 12);
     notes("warnings", &v->log->warnings, -1, 6);

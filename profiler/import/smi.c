@@ -88,11 +88,11 @@ static int words_of(const struct gv_text *t, int i, char **room, struct gv_word 
         return 0;
     char separator = separator_of(*room);
     if (kept && separator) {
-        char *start = *room + strspn(*room, " \t|");
+        char *start = *room + strspn(*room, " \t|>");
         return gv_words(start, separator, w);
     }
     for (char *p = *room; *p; p++)
-        if (*p == '|')
+        if (*p == '|' || (*p == '>' && p == *room)) /* markdown: tables and quotes */
             *p = ' ';
     return gv_words(*room, 0, w);
 }

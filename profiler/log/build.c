@@ -120,7 +120,7 @@ static void rings_followed(struct gv_nlog_reader *r, struct gv_nlog_work *w, enu
         for (int i = 0; i < w->nevents; i++) {
             const struct gv_nlog_event *e = &w->events[i];
             if (e->kind != kind || e->hop.channel != channel || e->after_rings || e->hop.receive ||
-                e->hop.from >= w->comm.slots || next[e->hop.from] >= 0)
+                e->hop.connection || e->hop.from >= w->comm.slots || next[e->hop.from] >= 0)
                 continue;
             next[e->hop.from] = e->hop.to;
             any = true;
@@ -152,7 +152,7 @@ static void edges(struct gv_nlog_reader *r, struct gv_nlog_work *w)
             return;
         if (e->hop.channel < CHANNELS)
             edge->channels |= (uint64_t)1 << e->hop.channel;
-        edge->ring |= on_ring(&w->comm, edge->from, edge->to);
+        edge->ring |= !e->hop.connection && on_ring(&w->comm, edge->from, edge->to);
     }
 }
 

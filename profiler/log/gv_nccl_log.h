@@ -76,6 +76,15 @@ struct gv_nlog_notes {
     int n;
 };
 
+/* One way between two GPUs in NCCL's own model of the machine (NCCL_DEBUG_SUBSYS=GRAPH). */
+struct gv_nlog_path {
+    char from[20], to[20]; /* PCI addresses */
+    char class[8];         /* as NCCL names it: PIX, PHB, SYS, NVL */
+    int hops;
+    double model_gbs; /* NCCL's table value, nothing measured */
+    unsigned line;
+};
+
 /* Whether a tuner plugin was in use. */
 enum gv_nlog_tuner { GV_NLOG_TUNER_UNKNOWN, GV_NLOG_TUNER_INTERNAL, GV_NLOG_TUNER_PLUGIN };
 
@@ -89,8 +98,10 @@ struct gv_nlog {
     struct gv_nlog_notes ours;     /* "gv100: ..." lines, without that word */
     struct gv_nlog_notes warnings; /* NCCL WARN lines of others */
     struct gv_nlog_notes settings; /* "NCCL_X set by environment to Y", once each */
-    unsigned lines, nccl_lines;    /* lines in all, and lines that NCCL wrote */
-    unsigned cut_line; /* a line of NCCL that ends in the middle, 0 none; it is not used */
+    struct gv_nlog_path *paths;    /* each pair and direction once */
+    int npaths;
+    unsigned lines, nccl_lines; /* lines in all, and lines that NCCL wrote */
+    unsigned cut_line;          /* a line of NCCL that ends in the middle, 0 none; it is not used */
 };
 
 /* Reads a log. NULL with `err` where the file cannot be read (over 1 GiB, no regular file) or holds
@@ -142,6 +153,7 @@ bool gv_nlog_line(char *line, struct gv_nlog_line *out, char **rest);
 
 struct gv_nlog_hop {
     int channel, from, to;
+    int connection; /* 0: of rings and trees, 1: of send and receive ("Channel 00/1", 2.8 on) */
     char from_label[24], to_label[24]; /* in brackets behind the rank; "" none */
     bool receive;                      /* the receiving side speaks */
     enum gv_nlog_transport transport;

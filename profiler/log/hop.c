@@ -26,16 +26,17 @@ static const char *number(const char *s, int *out)
     return end;
 }
 
-/* "Channel 00/02 :", "Channel 00 :", "Ring 00 :". Returns what is behind the colon. */
-static const char *head(const char *s, int *channel, bool *ring)
+/* "Channel 00/02 :" (of so many channels, or the connection), "Channel 00 :", "Ring 00 :". Returns
+ * what is behind the colon. */
+static const char *head(const char *s, int *channel, int *second, bool *ring)
 {
-    int total;
+    *second = 0;
     *ring = !strncmp(s, "Ring ", 5);
     if (!*ring && strncmp(s, "Channel ", 8))
         return NULL;
     s = number(blanks(s + (*ring ? 5 : 8)), channel);
     if (s && *s == '/')
-        s = number(s + 1, &total);
+        s = number(s + 1, second);
     if (!s)
         return NULL;
     s = blanks(s);
@@ -107,7 +108,7 @@ bool gv_nlog_hop(const char *text, struct gv_nlog_hop *out)
 {
     bool ring;
     *out = (struct gv_nlog_hop){0};
-    const char *s = head(text, &out->channel, &ring);
+    const char *s = head(text, &out->channel, &out->connection, &ring);
     s = s ? end_of_rank(s, &out->from, out->from_label) : NULL;
     s = s ? arrow(s) : NULL;
     s = s ? end_of_rank(s, &out->to, out->to_label) : NULL;
@@ -158,6 +159,7 @@ static bool channels(const char *text, struct gv_nlog_event *out)
 bool gv_nlog_event(const char *text, struct gv_nlog_event *out)
 {
     bool ring;
+    int second;
     if (!strncmp(text, "Connected all rings", 19)) {
         out->kind = EVENT_CONNECTED;
         return true;
@@ -166,7 +168,7 @@ bool gv_nlog_event(const char *text, struct gv_nlog_event *out)
         out->kind = EVENT_HOP;
         return true;
     }
-    const char *s = head(text, &out->hop.channel, &ring);
+    const char *s = head(text, &out->hop.channel, &second, &ring);
     if (!s)
         return channels(text, out);
     if (ring && triple(s, out))

@@ -85,6 +85,10 @@ bool gv_nlog_fits(
 bool gv_nlog_take_note(
     struct gv_nlog_reader *r, const struct gv_nlog_line *line, int comm, unsigned number);
 
+/* NCCL's table of paths: "GPU/CE000 :GPU/0-4e000 (5/10.0/SYS) ...". True where it is a row of it.
+ */
+bool gv_nlog_take_paths(struct gv_nlog_reader *r, const char *text, unsigned line);
+
 /* Grows an array by one; NULL (and r->no_memory) where there is no memory. */
 void *gv_nlog_grow(struct gv_nlog_reader *r, void *array, int n, size_t size);
 

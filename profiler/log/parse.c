@@ -137,6 +137,8 @@ static void take_line(struct gv_nlog_reader *r, char *line, unsigned number, voi
         gv_nlog_take_member(r, thread, &member, number);
     else if (thread >= 0 && gv_nlog_event(one.text, &event))
         gv_nlog_take_event(r, thread, &event);
+    else if (gv_nlog_take_paths(r, one.text, number))
+        ;
     else if (
         thread >= 0 && !gv_nlog_take_note(r, &one, r->threads[thread].comm, number) &&
         strstr(one.text, "->") && !strncmp(one.text, "Channel", 7) && !r->log->cut_line)
@@ -259,6 +261,7 @@ void gv_nlog_free(struct gv_nlog *log)
         free(log->comms[i].ranks);
     }
     free(log->comms);
+    free(log->paths);
     free(log->plugins.list);
     free(log->ours.list);
     free(log->warnings.list);

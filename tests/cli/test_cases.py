@@ -76,6 +76,12 @@ def rings(name, got, facts):
 def log(name, got, facts):
     check(f"{name} NCCL", got["nccl"], facts["nccl"])
     check(f"{name} tuner", got["tuner"]["in_use"], facts["tuner"])
+    if "paths" in facts:
+        got_paths = {}
+        for p in got["paths"]:
+            key = f"{p['class']} {p['model_gbs']}"
+            got_paths[key] = got_paths.get(key, 0) + 1
+        check(f"{name} paths", got_paths, facts["paths"])
     check(f"{name} communicators", len(got["communicators"]), facts["communicators"])
     if not facts["communicators"]:
         return

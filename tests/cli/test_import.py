@@ -171,6 +171,12 @@ def test_together():
     check_in("a shipped profile stays", "-o", done.stderr)
 
 
+def test_quoted():
+    quoted = "".join("> " + line + "\n" for line in TOPO.splitlines())
+    got = gv100_json("import", write("quoted.txt", quoted))["sources"][0]
+    check("a quoted matrix", [p["smi_class"] for p in got["pairs"]], ["PIX", "PIX"])
+
+
 P2P = """[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]
 Device: 0, GPU X, pciBusID: 1a, pciDeviceID: 0, pciDomainID:0
 Device: 1, GPU X, pciBusID: 1b, pciDeviceID: 0, pciDomainID:0

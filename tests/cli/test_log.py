@@ -159,6 +159,15 @@ def test_profile():
     check("GPUs", [r["gpu"] for r in got["ranks"]], [4, 5])
 
 
+def test_send_and_receive():
+    """Connections of send and receive are no ring edges, though they join neighbours."""
+    lines = ring(4, P2P, "0xa1", 0x1000)
+    lines += [said(0, f"Channel 00/1 : 0[0] -> 1[1] via {SHM}", tid=7000)]
+    comm = gv100_json("log", write("sr.log", lines))["communicators"][0]
+    check("the ring's edges", edges(comm), FOUR_P2P)
+    check("the ring's transport", comm["transport"], "P2P")
+
+
 def test_damage():
     lines = ring(4, P2P, "0xa1", 0x1000)
     glued = lines[6] + lines[7]
