@@ -141,6 +141,10 @@ static int read_row(
             return -1;
     }
     int at = 1 + m->columns + m->has_affinity;
+    if (m->has_numa && at >= n)
+        return gv_error_at(
+            err, t->path, (unsigned)i + 1, 0,
+            "the row of GPU%d ends before its NUMA node: the paste is cut; take it anew", row);
     if (m->has_numa && at < n && gv_is_digits(w[at].s) && strlen(w[at].s) < 5)
         m->numa[row] = atoi(w[at].s);
     return 0;
