@@ -7,10 +7,11 @@
 #include "base/gv_file.h"
 #include "profiler/cli/compare_job.h"
 #include "profiler/cli/compare_live.h"
+#include "profiler/cli/html.h"
 
 struct input {
     struct gv_compare_input live;
-    const char *saved, *save, *sizes;
+    const char *saved, *save, *sizes, *html;
     double steps, step_s;
     bool json, csv, worker, exit_code, sizes_given;
 };
@@ -30,6 +31,7 @@ enum {
     KEY_TIMEOUT,
     KEY_CHECK,
     KEY_SAVE,
+    KEY_HTML,
     KEY_CSV,
     KEY_EXIT,
     KEY_SIZES,
@@ -62,6 +64,7 @@ static const struct argp_option options[] = {
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "For each step of the workers (60)", 0},
     {"check", KEY_CHECK, "SIZE", 0, "Check so much of each result, at both its ends (all)", 0},
     {"save", KEY_SAVE, "FILE", 0, "Keep the run, every sample of it", 0},
+    {"html", KEY_HTML, "FILE", 0, "Also a report with pictures, in one HTML file", 0},
     {"sizes", KEY_SIZES, "FILE", 0,
      "What it would bring to a job: lines of SIZE OPERATION CALLS of one step, or an NCCL log "
      "(NCCL_DEBUG_SUBSYS=COLL)",
@@ -215,6 +218,9 @@ static error_t on_choice(int key, char *arg, struct argp_state *state)
     case KEY_SAVE:
         in->save = arg;
         return 0;
+    case KEY_HTML:
+        in->html = arg;
+        return 0;
     default:
         return on_number(key, arg, state);
     }
@@ -279,7 +285,8 @@ static const struct argp argp = {
     "Example:\n"
     "  gv100 compare --gpus 0-5\n"
     "  gv100 compare --gpus 0,1 --variant \"separate 0-1\" -b 1M -e 1G -f 4 --save run.json\n"
-    "  gv100 compare run.json --csv\n",
+    "  gv100 compare run.json --csv\n"
+    "  gv100 compare run.json --html report.html\n",
     NULL,
     NULL,
     NULL,
@@ -353,7 +360,8 @@ static int run(const struct gv_command *self, int argc, char **argv)
         return gv_cli_fail(self, GV_EXIT_FAILED, &err);
     int rc = in.saved ? gv_compared_load(in.saved, &compared, &err)
                       : gv_compare_live(&in.live, &compared, &err);
-    if (rc || (in.save && save(&compared, in.save, &err)))
+    if (rc || (in.save && save(&compared, in.save, &err)) ||
+        (in.html && gv_html_compared(&compared, in.live.profile, in.html, &err)))
         return gv_cli_fail(self, GV_EXIT_FAILED, &err);
     int status = print(self, &in, &compared, &histogram);
     gv_histogram_finish(&histogram);

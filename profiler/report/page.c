@@ -1,0 +1,230 @@
+/* The page: head, summary, and the parts that there is something to say in. */
+#include "profiler/report/gv_report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/cli/cli.h"
+#include "profiler/report/view.h"
+
+struct part {
+    const char *id, *title;
+    bool compared, profile; /* needs one */
+    void (*write)(struct gv_html *h, const struct gv_view *view);
+};
+
+static const struct part parts[] = {
+    {"busbw", "Bus bandwidth over size", true, false, gv_part_busbw},
+    {"ring", "The ring on the PCI tree", true, false, gv_part_ring},
+    {"decisions", "Decisions and reasons", false, false, gv_part_decisions},
+    {"paths", "P2P matrix", false, true, gv_part_paths},
+    {"host-links-part", "Host links", false, true, gv_part_host_links},
+    {"groups", "What the profile measured", false, true, gv_part_groups},
+    {"provenance", "Provenance and settings", false, false, gv_part_provenance},
+};
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static bool is_wanted(const struct part *part, const struct gv_view *view)
+{
+    return (view->compared || !part->compared) && (view->profile || !part->profile);
+}
+
+static void title_of(const struct gv_view *view, char *out, size_t size)
+{
+    char set[256];
+    gv_gpuset_format(gv_view_gpus(view), set, sizeof(set));
+    if (view->compared)
+        snprintf(out, size, "NCCL on GPUs %s of %s, default and tuned", set, view->compared->host);
+    else
+        snprintf(out, size, "Profile %s", view->profile->name);
+}
+
+static void head(struct gv_html *h, const char *title)
+{
+    gv_open(h, "head");
+    gv_open(h, "meta");
+    gv_attr(h, "charset", "utf-8");
+    gv_close(h);
+    gv_element(h, "title", title);
+    gv_open(h, "meta");
+    gv_attr(h, "name", "viewport");
+    gv_attr(h, "content", "width=device-width, initial-scale=1");
+    gv_close(h);
+    gv_open(h, "meta");
+    gv_attr(h, "name", "color-scheme");
+    gv_attr(h, "content", "light dark");
+    gv_close(h);
+    gv_open(h, "style");
+    gv_raw(h, gv_report_style);
+    gv_close_n(h, 2);
+}
+
+static void verdicts(struct gv_html *h, const struct gv_compared *c, int s)
+{
+    int count[4] = {0};
+    double best = NAN, worst = NAN;
+    for (int i = 0; i < c->nrows; i++) {
+        if (c->rows[i].other != s)
+            continue;
+        count[c->rows[i].verdict]++;
+        best = fmax(best, c->rows[i].gain);
+        worst = fmin(worst, c->rows[i].gain);
+    }
+    gv_open(h, "p");
+    gv_attr(h, "data-summary", c->run.steer[s].name);
+    gv_element(h, "strong", c->run.steer[s].name);
+    gv_textf(
+        h, " against %s: gain in %d, tie in %d, loss in %d", c->run.steer[c->base].name,
+        count[GV_GAIN], count[GV_SAME], count[GV_LOSS]);
+    if (count[GV_NOT_MEASURED])
+        gv_textf(h, ", not measured in %d", count[GV_NOT_MEASURED]);
+    if (isfinite(best))
+        gv_textf(h, "; from %+.1f %% to %+.1f %%", 100 * worst, 100 * best);
+    gv_text(h, ".");
+    gv_close(h);
+}
+
+static void checked(struct gv_html *h, const struct gv_compared *c)
+{
+    unsigned long long wrong = 0;
+    int samples = 0;
+    for (int i = 0; i < c->run.nsteers * c->run.ncases; i++) {
+        samples += c->run.cell[i].count;
+        wrong += c->run.cell[i].wrong;
+    }
+    gv_open_class(h, "p", wrong ? "alarm" : "fine");
+    gv_attrf(h, "data-nwrong", "%llu", wrong);
+    gv_textf(h, "%d samples, results checked: %llu wrong elements.", samples, wrong);
+    gv_close(h);
+}
+
+/* The same cause is told once, with the first case that it struck. */
+static void errors(struct gv_html *h, const struct gv_compared *c)
+{
+    char size[32];
+    for (int s = 0; s < c->run.nsteers; s++) {
+        const char *last = "";
+        for (int k = 0; k < c->run.ncases; k++) {
+            const struct gv_cell *cell = gv_cell_of(&c->run, s, k);
+            if (!cell->error[0] || !strcmp(cell->error, last))
+                continue;
+            last = cell->error;
+            gv_open_class(h, "p", "alarm");
+            gv_textf(
+                h, "%s, %s of %s: %s", c->run.steer[s].name, gv_op_name(c->run.cases[k].op),
+                gv_size_text(c->run.cases[k].bytes, size), cell->error);
+            gv_close(h);
+        }
+    }
+}
+
+static void summary(struct gv_html *h, const struct gv_view *view)
+{
+    const struct gv_compared *c = view->compared;
+    char version[16];
+    if (!c)
+        return;
+    gv_open(h, "p");
+    gv_textf(
+        h, "NCCL %s, %d ranks, %s.", gv_nccl_format(c->run.nccl_version, version), c->run.nranks,
+        c->date);
+    gv_close(h);
+    if (c->virtual_machine) {
+        gv_open_class(h, "p", "alarm");
+        gv_text(h, "Virtual machine: no figure on this page is a board's.");
+        gv_close(h);
+    }
+    for (int s = 0; s < c->run.nsteers; s++)
+        if (s != c->base)
+            verdicts(h, c, s);
+    checked(h, c);
+    errors(h, c);
+    if (!view->profile)
+        gv_element(
+            h, "p",
+            "No profile: the PCI tree, the P2P matrix, host links and the policy are left out.");
+}
+
+static void navigation(struct gv_html *h, const struct gv_view *view)
+{
+    gv_open(h, "nav");
+    gv_attr(h, "aria-label", "Parts");
+    gv_open(h, "ul");
+    for (size_t i = 0; i < PARTS; i++) {
+        if (!is_wanted(&parts[i], view))
+            continue;
+        gv_open(h, "li");
+        gv_open(h, "a");
+        gv_attrf(h, "href", "#%s", parts[i].id);
+        gv_text(h, parts[i].title);
+        gv_close_n(h, 2);
+    }
+    gv_close_n(h, 2);
+}
+
+static void content(struct gv_html *h, const struct gv_view *view)
+{
+    gv_open(h, "main");
+    gv_attr(h, "id", "content");
+    for (size_t i = 0; i < PARTS; i++) {
+        if (!is_wanted(&parts[i], view))
+            continue;
+        gv_open(h, "section");
+        gv_attr(h, "id", parts[i].id);
+        gv_attrf(h, "aria-labelledby", "%s-h", parts[i].id);
+        gv_open(h, "h2");
+        gv_attrf(h, "id", "%s-h", parts[i].id);
+        gv_text(h, parts[i].title);
+        gv_close(h);
+        parts[i].write(h, view);
+        gv_close(h);
+    }
+    gv_close(h);
+}
+
+/* JSON has '<', '>' and '&' inside strings only, where they may be written as escapes: so nothing
+ * in it can end the element. */
+static void keep_json(struct gv_html *h, const char *json)
+{
+    gv_open(h, "script");
+    gv_attr(h, "type", "application/json");
+    gv_attr(h, "id", "run");
+    gv_raw(h, "\n");
+    for (const char *at = json; *at; at++) {
+        if (*at == '<' || *at == '>' || *at == '&')
+            gv_str_addf(h->out, "\\u%04x", *at);
+        else
+            gv_str_add_n(h->out, at, 1);
+    }
+    gv_close(h);
+}
+
+int gv_report_html(const struct gv_report *report, struct gv_str *out)
+{
+    struct gv_html h = {.out = out};
+    struct gv_view view;
+    char title[512];
+    gv_view_init(&view, report);
+    title_of(&view, title, sizeof(title));
+    gv_str_add(out, "<!DOCTYPE html>\n");
+    gv_open(&h, "html");
+    gv_attr(&h, "lang", "en");
+    head(&h, title);
+    gv_open(&h, "body");
+    gv_open_class(&h, "a", "skip");
+    gv_attr(&h, "href", "#content");
+    gv_text(&h, "To the content");
+    gv_close(&h);
+    gv_open(&h, "header");
+    gv_element(&h, "h1", title);
+    summary(&h, &view);
+    gv_close(&h);
+    navigation(&h, &view);
+    content(&h, &view);
+    if (report->json)
+        keep_json(&h, report->json);
+    gv_close_n(&h, 2);
+    gv_str_add(out, "\n");
+    return out->failed ? -1 : 0;
+}
