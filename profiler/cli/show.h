@@ -9,6 +9,9 @@
 void gv_show_text(const struct gv_profile *profile, const char *path);
 /* The groups alone: every variant with its median, range and samples. */
 void gv_show_groups(const struct gv_profile *profile);
+/* The stage hand-offs, of which there is at least one. */
+void gv_show_handoffs(const struct gv_profile *profile);
+json_t *gv_show_handoff_json(const struct gv_profile_handoff *handoff);
 json_t *gv_show_json(const struct gv_profile *profile, const char *path);
 
 /* Median of a variant's samples, throttled ones left out; NAN where none is left. `low` and `high`

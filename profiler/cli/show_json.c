@@ -212,6 +212,7 @@ json_t *gv_show_json(const struct gv_profile *p, const char *path_name)
     LIST(o, "host_links", host_link, p->host_links, p->nhost_links);
     LIST(o, "paths", path, p->paths, p->npaths);
     LIST(o, "groups", group, p->groups, p->ngroups);
+    LIST(o, "handoffs", gv_show_handoff_json, p->handoffs, p->nhandoffs);
     json_object_set_new(o, "policy", policy(&p->policy));
     return o;
 }

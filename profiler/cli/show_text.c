@@ -232,6 +232,10 @@ void gv_show_text(const struct gv_profile *p, const char *path)
     }
     title("Groups, collective operations");
     gv_show_groups(p);
+    if (p->nhandoffs) {
+        title("Stage hand-offs");
+        gv_show_handoffs(p);
+    }
     title("Policy");
     thresholds(p);
 }

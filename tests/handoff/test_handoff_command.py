@@ -114,7 +114,13 @@ def test_save():
         whole = text.read()
     check("an entry for each size, the last one stays", whole.count("verdict:") + whole.count("host_step_us:"), 2)
     check_in("what was measured", "compute_us: 1000000", whole)
-    check("the profile is whole", gv100("show", "--profile", path).returncode, 0)
+    shown = gv100("show", "--profile", path).stdout
+    for cells in (("0 to 1", "16M", "1.000 s", "tie"), ("0 to 1", "320M", "14.400 s", "tie")):
+        check(f"shown: {cells}", any(all(c in line for c in cells) for line in shown.splitlines()), True)
+    kept = {h["bytes"]: h for h in gv100_json("show", "--profile", path)["handoffs"]}
+    check("the sizes", sorted(kept), [16 << 20, 320 << 20])
+    check("the ways", [(h["host_method"], h["peer_method"], h["data_ok"]) for h in kept.values()], [("mapped", "copy", True)] * 2)
+    near("the figures", kept[320 << 20]["peer_us"]["median"], 7154, by=0.01)
     done = gv100("handoff", "--virtual", "4028", "--save", "--profile", "4028")
     check("a real machine's profile gets no virtual figure", done.returncode, 3)
     check_in("and why", "figures are not mixed", done.stderr)
