@@ -171,7 +171,10 @@ void gv_verify_nccl(struct gv_calibration *cal, const char *machine, struct gv_n
     }
     plans(cal, in.gpus, in.variants);
     if (gv_compare_live(&in, &compared, &err)) {
-        snprintf(out->text, sizeof(out->text), "not run: %.380s", err.text);
+        char why[GV_ERROR_TEXT + GV_ERROR_FILE + 32];
+        snprintf(
+            out->text, sizeof(out->text), "not run: %.380s",
+            gv_error_format(&err, why, sizeof(why)));
         return;
     }
     judge(cal, &compared, out);
