@@ -11,7 +11,8 @@
 
 struct input {
     struct gv_compare_input live;
-    const char *saved, *save, *sizes, *html;
+    const char *saved, *save, *sizes, *html, *nccl[2];
+    int nnccl;
     double steps, step_s;
     bool json, csv, worker, exit_code, sizes_given;
 };
@@ -60,7 +61,8 @@ static const struct argp_option options[] = {
     {"threads", KEY_THREADS, 0, 0, "One process with a thread for each GPU", 0},
     {"ranks-per-gpu", KEY_RANKS, "N", 0,
      "Several ranks on each GPU, as if on different hosts (no plan applies to them)", 0},
-    {"nccl", KEY_NCCL, "PATH", 0, "This libnccl.so.2", 0},
+    {"nccl", KEY_NCCL, "PATH", 0, "This libnccl.so.2; given twice: the first against the second",
+     0},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "For each step of the workers (60)", 0},
     {"check", KEY_CHECK, "SIZE", 0, "Check so much of each result, at both its ends (all)", 0},
     {"save", KEY_SAVE, "FILE", 0, "Keep the run, every sample of it", 0},
@@ -207,7 +209,9 @@ static error_t on_choice(int key, char *arg, struct argp_state *state)
         in->live.profile = arg;
         return 0;
     case KEY_NCCL:
-        in->live.nccl = arg;
+        if (in->nnccl == 2)
+            argp_error(state, "--nccl: at most two");
+        in->nccl[in->nnccl++] = arg;
         return 0;
     case KEY_VIRTUAL:
         in->live.machine = arg;
@@ -337,6 +341,16 @@ static int print(
     return status;
 }
 
+static int measure(struct input *in, struct gv_compared *out, struct gv_error *err)
+{
+    if (in->saved)
+        return gv_compared_load(in->saved, out, err);
+    if (in->nnccl == 2)
+        return gv_compare_releases(&in->live, in->nccl, out, err);
+    in->live.nccl = in->nccl[0];
+    return gv_compare_live(&in->live, out, err);
+}
+
 static int run(const struct gv_command *self, int argc, char **argv)
 {
     static struct gv_compared compared; /* large */
@@ -358,8 +372,7 @@ static int run(const struct gv_command *self, int argc, char **argv)
         return gv_collective_worker();
     if (in.sizes && gv_histogram_read(in.sizes, &histogram, &err))
         return gv_cli_fail(self, GV_EXIT_FAILED, &err);
-    int rc = in.saved ? gv_compared_load(in.saved, &compared, &err)
-                      : gv_compare_live(&in.live, &compared, &err);
+    int rc = measure(&in, &compared, &err);
     if (rc || (in.save && save(&compared, in.save, &err)) ||
         (in.html && gv_html_compared(&compared, in.live.profile, in.html, &err)))
         return gv_cli_fail(self, GV_EXIT_FAILED, &err);

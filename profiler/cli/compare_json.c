@@ -47,11 +47,12 @@ static json_t *variant(const struct gv_compared *c, int s)
 {
     const struct gv_wiring *w = &c->run.wiring[s];
     const struct gv_compared_ring *ring = &c->ring[s];
+    char version[16];
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:i, s:{s:o, s:o, s:i}}", "name", c->run.steer[s].name, "force",
-        c->run.steer[s].force, "decided", w->decided, "plugin_transport", w->plugin_transport,
-        "channels", w->channels, "ring", "order", integers(w->ring, w->nring), "edges", edges(ring),
-        "slowest", ring->slowest);
+        "{s:s, s:s, s:s, s:s, s:s, s:i, s:{s:o, s:o, s:i}}", "name", c->run.steer[s].name, "force",
+        c->run.steer[s].force, "nccl", gv_nccl_format(w->nccl_version, version), "decided",
+        w->decided, "plugin_transport", w->plugin_transport, "channels", w->channels, "ring",
+        "order", integers(w->ring, w->nring), "edges", edges(ring), "slowest", ring->slowest);
 }
 
 /* What names a case, as nccl-tests does. */

@@ -25,6 +25,12 @@ struct gv_compare_input {
 int gv_compare_live(
     const struct gv_compare_input *in, struct gv_compared *out, struct gv_error *err);
 
+/* compare_releases.c: the same with two NCCLs, in turn within each repeat; variants are named
+ * "2.23.4 default" and so on, the first NCCL's default is the base. */
+int gv_compare_releases(
+    const struct gv_compare_input *in, const char *const nccl[2], struct gv_compared *out,
+    struct gv_error *err);
+
 /* compare_ring.c: the rings of all variants, with what the profile (may be NULL) knows of their
  * edges; GPUs are the machine's. */
 struct gv_source;

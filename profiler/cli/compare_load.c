@@ -103,6 +103,7 @@ static int load_variants(const struct loading *l, const json_t *root)
     const json_t *list = json_object_get(root, "variants");
     const char *base = json_string_value(json_object_get(root, "base"));
     size_t n = json_array_size(list);
+    char version[16];
     if (!n || n > GV_MAX_STEERS || !base)
         return bad(l, "variants");
     c->base = -1;
@@ -112,6 +113,8 @@ static int load_variants(const struct loading *l, const json_t *root)
         struct gv_wiring *w = &c->run.wiring[s];
         copy(steer->name, sizeof(steer->name), v, "name");
         copy(steer->force, sizeof(steer->force), v, "force");
+        copy(version, sizeof(version), v, "nccl");
+        w->nccl_version = gv_nccl_parse(version);
         copy(w->decided, sizeof(w->decided), v, "decided");
         copy(w->plugin_transport, sizeof(w->plugin_transport), v, "plugin_transport");
         w->channels = small(json_object_get(v, "channels"), 1024);

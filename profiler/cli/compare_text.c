@@ -10,20 +10,33 @@
 /* What a variant is: the plan that was forced, or what the plugin decided by itself. */
 static void print_steer(const struct gv_steer *steer, const struct gv_wiring *w)
 {
-    bool forced = steer->force[0] != 0;
-    if (!strcmp(steer->force, "default"))
-        gv_print_field(steer->name, "NCCL left alone");
-    else if (!forced)
-        gv_print_field(steer->name, w->decided[0] ? w->decided : "what the plugin decides");
-    else if (strlen(steer->name) < 10 && strcmp(steer->name, steer->force) != 0)
-        gv_print_field(steer->name, steer->force);
-    else
-        gv_print_field("variant", steer->force);
+    char text[800];
+    const char *what = !strcmp(steer->force, "default") ? "NCCL left alone"
+                       : steer->force[0]                ? steer->force
+                       : w->decided[0]                  ? w->decided
+                                                        : "what the plugin decides";
+    if (strlen(steer->name) < 11) {
+        gv_print_field(steer->name, strcmp(what, steer->name) ? what : "forced");
+        return;
+    }
+    snprintf(text, sizeof(text), "%s: %s", steer->name, what);
+    gv_print_field("variant", strcmp(what, steer->name) ? text : what);
+}
+
+/* "2.28.9", or "2.23.4 and 2.28.9". */
+static const char *releases(const struct gv_compared *c, char out[40])
+{
+    char first[16], last[16];
+    int from = c->run.wiring[0].nccl_version, to = c->run.wiring[c->run.nsteers - 1].nccl_version;
+    gv_nccl_format(from, first);
+    gv_nccl_format(to, last);
+    snprintf(out, 40, "%s%s%s", first, from == to ? "" : " and ", from == to ? "" : last);
+    return out;
 }
 
 static void print_head(const struct gv_compared *c)
 {
-    char gpus[256], version[16];
+    char gpus[256], version[40];
     gv_gpuset set = 0;
     for (int i = 0; i < c->run.nranks; i++)
         set |= GV_GPU_BIT(c->run.gpu[i]);
@@ -31,7 +44,7 @@ static void print_head(const struct gv_compared *c)
     printf(
         "%sGPUs %s%s on %s%s, NCCL %s, %d ranks\n", gv_style(GV_BOLD), gpus, gv_style(GV_PLAIN),
         c->host, c->virtual_machine ? " (virtual: no figure is a board's)" : "",
-        gv_nccl_format(c->run.nccl_version, version), c->run.nranks);
+        releases(c, version), c->run.nranks);
     for (int s = 0; s < c->run.nsteers; s++)
         print_steer(&c->run.steer[s], &c->run.wiring[s]);
     puts("");
@@ -102,7 +115,6 @@ static void print_rows(const struct gv_compared *c, int s)
         if (c->rows[i].other == s)
             print_row(c, &c->rows[i], &t);
     gv_text_print(&t, 2);
-    puts("");
 }
 
 static void print_wrong(const struct gv_compared *c, int s, int k)
@@ -163,12 +175,47 @@ static void print_ring(const struct gv_compared *c, int s)
     puts("");
 }
 
+static const struct gv_compared_edge *edge_in(const struct gv_compared_ring *ring, int a, int b)
+{
+    for (int i = 0; i < ring->n; i++)
+        if (ring->edge[i].from == a && ring->edge[i].to == b)
+            return &ring->edge[i];
+    return NULL;
+}
+
+/* What became of the base's ring: edges that are no longer there, or on another transport. */
+static void print_changes(const struct gv_compared *c, int s)
+{
+    const struct gv_compared_ring *before = &c->ring[c->base], *after = &c->ring[s];
+    int was = c->run.wiring[c->base].channels, is = c->run.wiring[s].channels, moved = 0, gone = 0;
+    if (!before->n || !after->n)
+        return;
+    for (int i = 0; i < before->n; i++) {
+        const struct gv_compared_edge *e = &before->edge[i],
+                                      *other = edge_in(after, e->from, e->to);
+        gone += !other;
+        if (!other || !strcmp(e->transport, other->transport))
+            continue;
+        printf(
+            "%s%d -> %d: %s, was %s", moved++ ? "; " : "  edges moved: ", e->from, e->to,
+            other->transport, e->transport);
+    }
+    printf("%s", moved ? "\n" : "  no edge moved\n");
+    if (gone)
+        printf("  another ring: %d of its %d edges are new\n", gone, after->n);
+    if (was != is)
+        printf("  channels: %d, were %d\n", is, was);
+}
+
 void gv_compared_text(const struct gv_compared *c)
 {
     print_head(c);
     for (int s = 0; s < c->run.nsteers; s++)
-        if (s != c->base)
+        if (s != c->base) {
             print_rows(c, s);
+            print_changes(c, s);
+            puts("");
+        }
     for (int s = 0; s < c->run.nsteers; s++)
         print_ring(c, s);
     print_errors(c);

@@ -102,6 +102,7 @@ struct gv_cell {
 struct gv_wiring {
     int ring[GV_MAX_GPUS], nring; /* of channel 0; 0: not said */
     int channels;
+    int nccl_version; /* of the NCCL that was measured, 22809 */
     struct gv_wire {
         int from, to;
         char transport[32]; /* as NCCL prints it: "P2P/IPC", "SHM/direct/direct", "NET/Socket/0" */

@@ -226,6 +226,8 @@ int gv_collective_measure(
     rc = gv_crew_init(&m->crew, options, gpus, nranks, largest(out), err);
     if (!rc)
         rc = run_all(m, err);
+    for (int s = 0; s < nsteers; s++)
+        out->wiring[s].nccl_version = out->nccl_version;
     gv_crew_finish(&m->crew);
     free(m);
     return rc;

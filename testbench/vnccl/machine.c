@@ -41,7 +41,8 @@ static void take_release(void)
         setenv("GV_HOST_RELEASE", name + strlen("/libnccl.so."), 1);
 }
 
-__attribute__((constructor)) static void start(void)
+/* Before the engine looks at its environment. */
+__attribute__((constructor(101))) static void start(void)
 {
     const char *machine = getenv("GV_VIRTUAL_MACHINE"), *work = getenv("GV100_WORK_DIR");
     struct gv_error err = {0};

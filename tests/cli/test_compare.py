@@ -161,6 +161,25 @@ def sizes_of_a_job():
         check_in(f"sizes {text!r}: cause", why, err)
 
 
+def two_releases():
+    library = os.path.realpath(os.path.join(BIN, "..", "lib", "virtual", "libnccl.so.2"))
+    names = []
+    for release in ("2.19.3", "2.28.9"):
+        names.append(os.path.join(FOLDER.name, f"libnccl.so.{release}"))
+        os.symlink(library, names[-1])
+    args = ["--virtual", "4028", "--profile", "4028", "--gpus", "0-5", "-b", "64K", "-e", "64M", "-f", "1024",
+            "--repeats", "3", "--nccl", names[0], "--nccl", names[1]]
+    result = json.loads(compare(*args, "--json").stdout)
+    wanted = ["2.19.3 default", "2.19.3 tuned", "2.28.9 default", "2.28.9 tuned"]
+    check("releases", [v["name"] for v in result["variants"]], wanted)
+    check("their NCCL", [v["nccl"] for v in result["variants"]], ["2.19.3", "2.19.3", "2.28.9", "2.28.9"])
+    check("in turn", {len(r["times"]) for r in result["results"]}, {3})
+    check("base", result["base"], "2.19.3 default")
+    text = compare(*args).stdout
+    check_in("what moved", "edges moved: 4 -> 5: P2P/IPC, was SHM/direct/direct", text)
+    check_in("what did not", "no edge moved", text)
+
+
 def plans_that_cannot_be():
     result = run("--gpus", "0-5", "--variant", "lend 0-9", "--variant", "frobnicate", "--variant", "lend 4-5 5-0",
                  "-o", "AllReduce", "-b", "1M", "-e", "1M", "--repeats", "3")
@@ -242,6 +261,7 @@ edges_before_and_after()
 results_are_checked()
 saved_runs()
 sizes_of_a_job()
+two_releases()
 plans_that_cannot_be()
 workers_that_die_or_hang()
 refused()
