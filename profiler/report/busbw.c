@@ -5,11 +5,11 @@
 
 #include "profiler/report/view.h"
 
-#define WIDTH 400.0
-#define HEIGHT 250.0
-#define LEFT 38.0
+#define WIDTH 352.0
+#define HEIGHT 236.0
+#define LEFT 34.0
 #define RIGHT 14.0
-#define TOP 14.0
+#define TOP 24.0
 #define BOTTOM 34.0
 
 /* The cases of one picture: all that differ in size alone. */
@@ -166,7 +166,7 @@ static void draw(struct gv_html *h, const struct series *s)
     snprintf(id, sizeof(id), "busbw-%d", s->number);
     snprintf(title, sizeof(title), "busbw over size: %s", name_of(s->like, name));
     gv_svg(
-        h, id, WIDTH, HEIGHT, title,
+        h, id, WIDTH, HEIGHT, 1.4, title,
         "Bus bandwidth in GB/s over the size in bytes, a line for each variant, with the range of "
         "each point. The table beside it has the same figures.");
     draw_axes(h, s);

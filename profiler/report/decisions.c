@@ -121,7 +121,7 @@ static void decide(struct gv_html *h, const struct gv_view *view, gv_gpuset gpus
     char set[256];
     gv_gpuset_format(gv_view_shown(view, gpus), set, sizeof(set));
     gv_policy_decide(&in, &plan);
-    gv_open_class(h, "article", "card");
+    gv_open_class(h, "article", plan.nrows ? "card wide" : "card");
     gv_attr(h, "data-gpus", set);
     gv_elementf(h, "h3", "The policy on GPUs %s", set);
     say_plan(h, view, &plan);

@@ -6,15 +6,15 @@
 #include "profiler/report/html.h"
 
 void gv_svg(
-    struct gv_html *h, const char *id, double width, double height, const char *title,
+    struct gv_html *h, const char *id, double width, double height, double scale, const char *title,
     const char *description)
 {
     gv_open(h, "svg");
     gv_attr(h, "xmlns", "http://www.w3.org/2000/svg");
     gv_attr(h, "id", id);
     gv_attrf(h, "viewBox", "0 0 %.0f %.0f", width, height);
-    gv_attrf(h, "width", "%.0f", width);
-    gv_attrf(h, "height", "%.0f", height);
+    gv_attrf(h, "width", "%.0f", width * scale);
+    gv_attrf(h, "height", "%.0f", height * scale);
     gv_attr(h, "role", "img");
     gv_attrf(h, "aria-labelledby", "%s-title %s-desc", id, id);
     gv_open(h, "title");

@@ -63,9 +63,19 @@ void gv_part_groups(struct gv_html *h, const struct gv_view *view)
 {
     static const char *const headings[] = {"GPUs",  "operation", "size",   "plan",
                                            "busbw", "range",     "samples"};
+    int n = view->profile->ngroups;
+    if (!n) {
+        gv_element(h, "p", "The profile has no figures of groups.");
+        return;
+    }
+    gv_open(h, "details"); /* beside a comparison it is background, and long */
+    if (!view->compared)
+        gv_attr(h, "open", "open");
+    gv_elementf(h, "summary", "%d groups: GPUs, operation and size", n);
     gv_table(h, "Groups measured for the profile, busbw in GB/s", headings, 7);
-    for (int i = 0; i < view->profile->ngroups; i++)
+    for (int i = 0; i < n; i++)
         for (int v = 0; v < view->profile->groups[i].nvariants; v++)
             row(h, view, &view->profile->groups[i], v);
     gv_table_end(h);
+    gv_close(h);
 }

@@ -4,7 +4,7 @@
 
 #include "profiler/report/view.h"
 
-#define WIDTH 400.0
+#define WIDTH 352.0
 #define LEFT 104.0
 #define BAR 11.0
 #define ROW 34.0
@@ -64,7 +64,7 @@ static void draw(struct gv_html *h, const struct gv_view *view)
     double most = most_of(p), height = TOP + p->nhost_links * ROW + 2;
     char text[300];
     gv_svg(
-        h, "host-links", WIDTH, height, "Host links",
+        h, "host-links", WIDTH, height, 1.4, "Host links",
         "Two bars for each GPU, to the GPU and to the host, in GB/s: each alone first, then all "
         "of a set at once, where the figure is each GPU's share. The table has the same figures.");
     for (int i = 0; i < p->nhost_links; i++) {

@@ -38,10 +38,11 @@ void gv_element(struct gv_html *h, const char *name, const char *text);
 void gv_elementf(struct gv_html *h, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* SVG: opens the picture as natural width x height (CSS pixels), scaled down where there is less
- * room, with the title and description that a screen reader says. `id` is unique in the page. */
+/* SVG: opens a picture of width x height units, shown `scale` pixels a unit, fewer where there is
+ * less room, with the title and description that a screen reader says. `id` is unique in the page.
+ * At most 360 units wide it is readable on a telephone. */
 void gv_svg(
-    struct gv_html *h, const char *id, double width, double height, const char *title,
+    struct gv_html *h, const char *id, double width, double height, double scale, const char *title,
     const char *description);
 void gv_svg_line(struct gv_html *h, const char *class, double x1, double y1, double x2, double y2);
 void gv_svg_rect(

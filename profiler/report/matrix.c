@@ -7,7 +7,7 @@
 #include "profiler/report/view.h"
 
 #define CELL 28.0
-#define LEFT 42.0
+#define LEFT 36.0
 #define TOP 36.0
 
 struct matrix {
@@ -60,7 +60,7 @@ static void collect(struct matrix *m)
 /* A figure that fits a cell: at most four characters. */
 static const char *brief(double gbs, char out[32])
 {
-    snprintf(out, 32, "%.*f", gbs < 9.995 ? 2 : gbs < 99.95 ? 1 : 0, gbs);
+    snprintf(out, 32, "%.*f", gbs < 99.95 ? 1 : 0, gbs);
     return out;
 }
 
@@ -171,7 +171,10 @@ static void draw_legend(struct gv_html *h, const struct matrix *m, double y, dou
     for (int i = 0; i <= ticks && m->heat.high > 0; i++) {
         double place = ticks ? (double)i / ticks : 1;
         gv_svg_text(
-            h, "tick", x0 + place * w, y + 25, i == 0 && ticks ? "start" : "end",
+            h, "tick", x0 + place * w, y + 25,
+            i == ticks ? "end"
+            : i == 0   ? "start"
+                       : "middle",
             gv_figure_text(gv_heat_value(&m->heat, place), text));
     }
     gv_svg_rect(h, "cell hatched", x0, y + 36, 14, 12);
@@ -184,7 +187,7 @@ static void draw(struct gv_html *h, const struct matrix *m)
     if (width < 270)
         width = 270;
     gv_svg(
-        h, "p2p", width, height, "P2P matrix",
+        h, "p2p", width, height, 1.35, "P2P matrix",
         "A row for each sending GPU, a column for each receiving one; each cell has the one-way "
         "figure in GB/s, dark is slow and bright is fast, hatched is no P2P. The table after it "
         "has the same figures.");
@@ -254,9 +257,10 @@ static void path_row(struct gv_html *h, const struct gv_view *view, const struct
     gv_open(h, "tr");
     set_cell(h, view, p->from);
     set_cell(h, view, p->to);
+    bool same = !p->smi_class[0] || !strcmp(p->smi_class, gv_path_class_name(p->nccl_class));
     gv_elementf(
-        h, "td", "%s%s%s", gv_path_class_name(p->nccl_class), p->smi_class[0] ? ", " : "",
-        strcmp(p->smi_class, gv_path_class_name(p->nccl_class)) ? p->smi_class : "");
+        h, "td", "%s%s%s", gv_path_class_name(p->nccl_class), same ? "" : ", ",
+        same ? "" : p->smi_class);
     gv_element(h, "td", gv_p2p_name(p->p2p));
     gv_cell_figure(h, "data-write-gbs", p->write_gbs.median);
     gv_cell_figure(h, "data-read-gbs", p->read_gbs.median);
@@ -264,7 +268,9 @@ static void path_row(struct gv_html *h, const struct gv_view *view, const struct
     gv_cell_figure(h, "data-loaded-write-gbs", p->loaded_write_gbs.median);
     gv_cell_figure(h, "data-latency-us", p->latency_us.median);
     gv_cell_figure(h, "data-host-path-gbs", p->host_path_gbs.median);
-    gv_element(h, "td", p->note);
+    gv_open_class(h, "td", "note");
+    gv_text(h, p->note);
+    gv_close(h);
     gv_close(h);
 }
 
@@ -292,5 +298,8 @@ void gv_part_paths(struct gv_html *h, const struct gv_view *view)
     matrix_table(h, &m);
     gv_close(h);
     gv_close(h);
+    gv_open(h, "details");
+    gv_elementf(h, "summary", "All %d paths of the profile, with latency", view->profile->npaths);
     path_table(h, view);
+    gv_close(h);
 }

@@ -55,24 +55,12 @@ static void edge_data(struct gv_html *h, const struct gv_compared_edge *e, bool 
         gv_attr(h, "data-slowest", "true");
 }
 
-static void draw_edge(
-    struct gv_html *h, const struct gv_ring_layout *l, const struct gv_compared_ring *ring, int i)
+static void draw_line(struct gv_html *h, const struct gv_ring_layout *l, int i, bool slowest)
 {
-    const struct gv_compared_edge *e = &ring->edge[i];
     const struct gv_ring_lane *at = &l->edge[i];
     double x0 = l->box_x + l->box_width, x1 = l->lane_x + at->lane * l->lane_step;
     double turn = at->to_y > at->from_y ? 5 : -5;
-    char name[40], figure[32];
-    gv_open_class(h, "g", class_of(e));
-    edge_data(h, e, i == ring->slowest);
-    gv_open(h, "title");
-    gv_textf(
-        h, "GPU %d to GPU %d: %s, %s, %s GB/s%s", e->from, e->to, e->path[0] ? e->path : "?",
-        e->transport[0] ? e->transport : "transport not known", gv_figure_text(e->gbs, figure),
-        i == ring->slowest ? ", the slowest hop" : "");
-    gv_close(h);
-    gv_open(h, "path");
-    gv_attrf(h, "class", "edge%s", i == ring->slowest ? " slowest" : "");
+    gv_open_class(h, "path", slowest ? "edge slowest" : "edge");
     gv_attrf(
         h, "d", "M%.1f %.1fH%.1fQ%.1f %.1f %.1f %.1fV%.1fQ%.1f %.1f %.1f %.1fH%.1f", x0, at->from_y,
         x1 - 5, x1, at->from_y, x1, at->from_y + turn, at->to_y - turn, x1, at->to_y, x1 - 5,
@@ -81,16 +69,38 @@ static void draw_edge(
     gv_open_class(h, "path", "arrow");
     gv_attrf(h, "d", "M%.1f %.1fl8-4v8z", x0 + 1, at->to_y);
     gv_close(h);
-    gv_open(h, "text");
-    gv_attrf(h, "class", "label%s", i == ring->slowest ? " slowest" : "");
-    gv_at(h, "x", x1 + 6);
-    gv_at(h, "y", at->label_y + 4);
+}
+
+static void draw_edge(
+    struct gv_html *h, const struct gv_ring_layout *l, const struct gv_compared_ring *ring, int i)
+{
+    const struct gv_compared_edge *e = &ring->edge[i];
+    char figure[32];
+    gv_open_class(h, "g", class_of(e));
+    edge_data(h, e, i == ring->slowest);
+    gv_open(h, "title");
     gv_textf(
-        h, "%s%s%s", brief(e, name), isfinite(e->gbs) ? " " : "",
-        isfinite(e->gbs) ? gv_figure_text(e->gbs, figure) : "");
-    if (i == ring->slowest)
-        gv_text(h, " slowest");
-    gv_close_n(h, 2);
+        h, "GPU %d to GPU %d: %s, %s, %s GB/s%s", e->from, e->to, e->path[0] ? e->path : "?",
+        e->transport[0] ? e->transport : "transport not known", gv_figure_text(e->gbs, figure),
+        i == ring->slowest ? ", the slowest hop" : "");
+    gv_close(h);
+    draw_line(h, l, i, i == ring->slowest);
+    gv_close(h);
+}
+
+/* Above all lines, which it interrupts. */
+static void draw_label(
+    struct gv_html *h, const struct gv_ring_layout *l, const struct gv_compared_ring *ring, int i)
+{
+    const struct gv_compared_edge *e = &ring->edge[i];
+    char name[40], figure[32], text[96];
+    bool known = isfinite(e->gbs), slowest = i == ring->slowest;
+    snprintf(
+        text, sizeof(text), "%s%s%s%s", brief(e, name), known ? " " : "",
+        known ? gv_figure_text(e->gbs, figure) : "", slowest ? " slowest" : "");
+    double x = l->lane_x + l->edge[i].lane * l->lane_step + 6, y = l->edge[i].label_y;
+    gv_svg_rect(h, "ground", x - 2, y - 7, 6.6 * (double)strlen(text) + 4, 14);
+    gv_svg_text(h, slowest ? "label slowest" : "label", x, y + 4, "start", text);
 }
 
 static void draw(struct gv_html *h, const struct gv_view *view, int s)
@@ -102,7 +112,7 @@ static void draw(struct gv_html *h, const struct gv_view *view, int s)
     snprintf(id, sizeof(id), "ring-%d", s);
     snprintf(title, sizeof(title), "Ring under %s", view->compared->run.steer[s].name);
     gv_svg(
-        h, id, layout.width, layout.height, title,
+        h, id, layout.width, layout.height, 1.1, title,
         "The GPUs on the PCI tree, and the ring's edges beside them with transport and figure in "
         "GB/s; solid lines are P2P, dashed ones host memory. The table beside it says the same.");
     draw_tree(h, &layout);
@@ -111,6 +121,8 @@ static void draw(struct gv_html *h, const struct gv_view *view, int s)
             draw_edge(h, &layout, ring, i);
     if (ring->slowest >= 0)
         draw_edge(h, &layout, ring, ring->slowest);
+    for (int i = 0; i < ring->n; i++)
+        draw_label(h, &layout, ring, i);
     gv_close(h);
 }
 

@@ -190,7 +190,7 @@ void gv_ring_lay_out(
     l->box_x = 40;
     l->box_width = 58;
     l->lane_x = l->box_x + l->box_width + 20;
-    l->lane_step = 24;
+    l->lane_step = l->nlanes <= 3 ? 66 : 26; /* room for a label between few lanes */
     l->width = l->lane_x + (l->nlanes - 1) * l->lane_step + LABEL;
     l->height += 6;
 }
