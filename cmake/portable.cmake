@@ -2,6 +2,11 @@
 # glibc_floor.c), the command with GV_PORTABLE, as the packages have it: then jansson and hwloc are
 # inside it too, and nothing in the bytes tells where they were built.
 option(GV_PORTABLE "The command needs nothing but glibc 2.28; the same bytes from any folder" OFF)
+if(GV_PORTABLE)
+  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=.)
+  set(CMAKE_SKIP_RPATH ON)
+endif()
+
 set(GV_FLOOR "")
 if(NOT GV_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
   add_library(gv_floor OBJECT ${CMAKE_SOURCE_DIR}/cmake/glibc_floor.c)
@@ -19,10 +24,6 @@ function(gv_old_glibc target)
   endif()
 endfunction()
 
-if(GV_PORTABLE)
-  if(NOT GV_FLOOR)
-    message(FATAL_ERROR "GV_PORTABLE is for x86_64 and aarch64, without sanitizers")
-  endif()
-  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=.)
-  set(CMAKE_SKIP_RPATH ON)
+if(GV_PORTABLE AND NOT GV_FLOOR)
+  message(FATAL_ERROR "GV_PORTABLE is for x86_64 and aarch64, without sanitizers")
 endif()
