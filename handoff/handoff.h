@@ -38,7 +38,7 @@ struct gv_handoff {
     bool fell_back, failed, logged;
     unsigned generation;
     uint64_t sends;
-    char reason[256];
+    char reason[GV_ERROR_TEXT];
     void (*log)(void *data, const char *line);
     void *log_data;
     /* Buffers of a path that was left: work may still use them. */

@@ -33,7 +33,7 @@ static int try_host(struct gv_handoff *h, enum gv_handoff_method method, gv_cu_r
 /* Little memory can be pinned: the other way needs less of it. */
 static void settle(struct gv_handoff *h, enum gv_handoff_method wanted, gv_cu_result rc)
 {
-    char line[320];
+    char line[GV_ERROR_TEXT + 200];
     const char *name = "?";
     size_t used = strlen(h->reason);
     h->gpus.cuda.error_name(rc, &name);
@@ -73,7 +73,7 @@ static int exchange(struct gv_handoff *h, int mode)
 
 int gv_lost(struct gv_handoff *h, const char *why)
 {
-    char line[420];
+    char line[GV_ERROR_TEXT + 200];
     h->failed = true;
     snprintf(h->reason, sizeof(h->reason), "%s", why);
     snprintf(
@@ -88,7 +88,7 @@ int gv_lost(struct gv_handoff *h, const char *why)
 
 int gv_fall_back(struct gv_handoff *h, const char *why)
 {
-    char line[420], kept[200];
+    char line[GV_ERROR_TEXT + 200], kept[GV_ERROR_TEXT];
     struct gv_error err = {0};
     snprintf(kept, sizeof(kept), "%s", why);
     int mode = exchange(h, GV_CU_CAPTURE_RELAXED);
