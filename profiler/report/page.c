@@ -20,6 +20,7 @@ static const struct part parts[] = {
     {"decisions", "Decisions and reasons", false, false, gv_part_decisions},
     {"paths", "P2P matrix", false, true, gv_part_paths},
     {"host-links-part", "Host links", false, true, gv_part_host_links},
+    {"handoffs", "Stage hand-offs", false, true, gv_part_handoffs},
     {"groups", "What the profile measured", false, true, gv_part_groups},
     {"provenance", "Provenance and settings", false, false, gv_part_provenance},
 };
@@ -27,6 +28,8 @@ static const struct part parts[] = {
 
 static bool is_wanted(const struct part *part, const struct gv_view *view)
 {
+    if (part->write == gv_part_handoffs && view->profile && !view->profile->nhandoffs)
+        return false;
     return (view->compared || !part->compared) && (view->profile || !part->profile);
 }
 

@@ -120,6 +120,10 @@ def test_save():
     kept = {h["bytes"]: h for h in gv100_json("show", "--profile", path)["handoffs"]}
     check("the sizes", sorted(kept), [16 << 20, 320 << 20])
     check("the ways", [(h["host_method"], h["peer_method"], h["data_ok"]) for h in kept.values()], [("mapped", "copy", True)] * 2)
+    page = path_of("saved.html")
+    check("a page", gv100("show", "--profile", path, "--html", page).returncode, 0)
+    with open(page) as text:
+        check_in("the page's section", 'id="handoffs"', text.read())
     near("the figures", kept[320 << 20]["peer_us"]["median"], 7154, by=0.01)
     done = gv100("handoff", "--virtual", "4028", "--save", "--profile", "4028")
     check("a real machine's profile gets no virtual figure", done.returncode, 3)
