@@ -86,6 +86,9 @@ void gvh_step(const char *step);
 /* env.c */
 int gvh_env_init(void); /* once per process: conf files, env plugin; its result ever after */
 const char *gvh_getenv(const char *name);
+/* Whether every string that the env plugin answered still says what it said; fails `comm` if not.
+ */
+int gvh_check_answers(struct gvh_comm *comm);
 int64_t gvh_param(const char *name, int64_t otherwise); /* read once per process */
 /* A variable that is read once per process as text (P2P_LEVEL): the same copy ever after. */
 const char *gvh_getenv_once(const char *name);

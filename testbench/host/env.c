@@ -133,11 +133,55 @@ int gvh_env_init(void)
     return env.result;
 }
 
+/* What the plugin answered last for each name. NCCL may go on reading such a string until it asks
+ * for the same name again, so it must not change before. */
+static struct {
+    pthread_mutex_t lock;
+    struct answer {
+        const char *name, *given;
+        char *copy;
+    } at[256];
+    int n;
+} answers = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep_answer(const char *name, const char *given)
+{
+    int i = 0;
+    pthread_mutex_lock(&answers.lock);
+    while (i < answers.n && strcmp(answers.at[i].name, name))
+        i++;
+    if (i < (int)(sizeof(answers.at) / sizeof(answers.at[0]))) {
+        answers.n = i == answers.n ? i + 1 : answers.n;
+        free(answers.at[i].copy);
+        answers.at[i] = (struct answer){name, given, given ? strdup(given) : NULL};
+    }
+    pthread_mutex_unlock(&answers.lock);
+}
+
+int gvh_check_answers(struct gvh_comm *comm)
+{
+    const char *changed = NULL;
+    pthread_mutex_lock(&answers.lock);
+    for (int i = 0; i < answers.n; i++)
+        if (answers.at[i].copy && strcmp(answers.at[i].given, answers.at[i].copy))
+            changed = answers.at[i].name;
+    pthread_mutex_unlock(&answers.lock);
+    return changed
+               ? gvh_fail(
+                     comm, GVH_INTERNAL_ERROR,
+                     "the env plugin changed its answer for %s before it was asked again", changed)
+               : GVH_SUCCESS;
+}
+
 const char *gvh_getenv(const char *name)
 {
     gvh_env_init();
     gvh_trace("getenv %s", name);
-    return env.plugin ? env.plugin->get_env(name) : getenv(name);
+    if (!env.plugin)
+        return getenv(name);
+    const char *given = env.plugin->get_env(name);
+    keep_answer(name, given);
+    return given;
 }
 
 /* Values read once per process. NCCL holds one lock while it asks, so a plugin must not call back.

@@ -184,6 +184,8 @@ static int run_steps(struct gvh_comm *comm)
     if (comm->eval)
         comm->channels = comm->eval->channels;
     gvh_lookups(GVH_AT_READY);
+    if ((rc = gvh_check_answers(comm)))
+        return rc;
     gvh_step("ready");
     return gather(comm, &comm->rank, sizeof(int), NULL);
 }

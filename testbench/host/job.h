@@ -11,7 +11,7 @@
 #include "testbench/host/release.h"
 #include "testbench/machines/gv_bench_machine.h"
 
-#define GVH_MAX_COMMS 64
+#define GVH_MAX_COMMS 256
 
 enum gvh_mode { GVH_THREADS, GVH_PROCESSES };
 enum gvh_how { GVH_HOW_RANK, GVH_HOW_CONFIG, GVH_HOW_SCALABLE, GVH_HOW_ALL };

@@ -243,7 +243,8 @@ int gvh_merge(const struct gvh_job *job, const char *const *files, int nfiles, c
         } else {
             print_text(comm);
         }
-        status |= failed > 0;
+        const char *exchange = json_string_value(json_object_get(comm, "alltoall"));
+        status |= failed > 0 || (exchange && strcmp(exchange, "ok"));
         json_decref(comm);
     }
     for (int i = 0; i < nfiles; i++)

@@ -3,6 +3,7 @@
  *   GVREC_ENV_INIT, GVREC_NET_INIT, GVREC_NET_DEVICES, GVREC_NET_PROPERTIES, GVREC_TUNER_INIT,
  *   GVREC_COLL, GVREC_TUNER_FINALIZE   what that call returns (GVREC_NET_DEVICES: how many)
  *   GVREC_NET_CTX=1       net init leaves a context behind
+ *   GVREC_UNSTABLE=1      answers for NCCL_*NTHREADS share one buffer
  *   GVREC_TOPO_FILE       the answer to NCCL_TOPO_FILE
  *   GVREC_CELLS           "1,2,0.5 0,0,-1": cost of (algorithm, protocol)
  *   GVREC_CHANNELS        nChannels
@@ -62,8 +63,18 @@ static int env_finalize(void)
     return 0;
 }
 
+/* Breaks the promise that a string stays until the same name is asked again. */
+static const char *unstable(const char *name)
+{
+    static char text[64];
+    snprintf(text, sizeof(text), "%zu", strlen(name));
+    return strstr(name, "_NTHREADS") ? text : getenv(name);
+}
+
 static const char *env_get(const char *name)
 {
+    if (told("GVREC_UNSTABLE", 0))
+        return unstable(name);
     const char *topology = getenv("GVREC_TOPO_FILE");
     note("getenv ", name);
     return topology && !strcmp(name, "NCCL_TOPO_FILE") ? topology : getenv(name);

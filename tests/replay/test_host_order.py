@@ -1,4 +1,6 @@
 """The NCCL host against what each release is known to do, with a plugin that only records."""
+import tempfile
+
 from gvhost import *
 
 # release: (env, net, tuner version; whether the tuner comes before NCCL's own model)
@@ -145,12 +147,39 @@ ERRORS = [
     ("2.28.9", dict(GVREC_NET_DEVICES=0), None),
     ("2.28.9", dict(GVREC_NET_CTX=1, GVREC_NET_INIT=3),
      "crash: the built-in network frees a context that a plugin left behind"),
+    ("2.28.9", dict(GVREC_UNSTABLE=1),
+     "the env plugin changed its answer for NCCL_LL128_NTHREADS before it was asked again"),
     ("2.28.9", dict(NCCL_NET="nosuch"), "Failed to initialize any NET plugin (NCCL_NET=nosuch)"),
 ]
 for release, told, want in ERRORS:
     args, env = recorder(release, **told)
     comm = host(*args, "--comm", "0-3", env=env, status=1 if want else 0)[0]
     check(f"{release} {told}", comm["error"], want)
+
+# CUDA maps 8 peers a GPU: a bridge over ten GPUs works until the first all-to-all.
+def bridged():
+    """The ten GPUs of one CPU under one bridge: all pairs P2P."""
+    pci = '<pci busid="0000:{:02x}:00.0" class="{}" link_speed="8.0 GT/s PCIe" link_width="{}">'
+    gpus = "".join(pci.format(i + 2, "0x030200", 16) + f'<gpu dev="{i}" sm="70" gdr="1"></gpu></pci>'
+                   for i in range(10))
+    return ('<system version="1"><cpu numaid="0" affinity="ffffffff" arch="x86_64" '
+            'vendor="GenuineIntel" familyid="6" modelid="85">' + pci.format(1, "0x060400", 32) + gpus +
+            "</pci></cpu></system>")
+
+
+with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+    file.write(bridged())
+    file.flush()
+    given = ("--topology", file.name, "--no-plugin", "--alltoall")
+    for gpus, status in (("0-8", 0), ("0-9", 1)):
+        for mode in ("threads", "processes"):
+            comm = host(*given, "--mode", mode, "--comm", gpus, status=status)[0]
+            check(f"bridge over {gpus} {mode}: ring", (kind(comm), comm["error"]), ("p2p", None))
+            check(f"bridge over {gpus} {mode}: all-to-all", "711" in comm["alltoall"], status == 1)
+    # the limit holds for the GPU, over all communicators of its process: GPU 0 has 1, 4, 5, 8 and 9
+    # from the rings, 2 and 3 from the first exchange, 6 and 7 are too many
+    comms = host(*given, "--comm", "0-4", "--comm", "0,5-8", "--comm", "0,9", status=1)
+    check("peers add up", [c["alltoall"] == "ok" for c in comms], [True, False, True])
 
 # The net slot is asked for every communicator from 2.28 on, once per process before.
 for release, want in [("2.23.4", 1), ("2.27.7", 1), ("2.28.3", 6), ("2.28.9", 6), ("2.32.3", 6)]:
