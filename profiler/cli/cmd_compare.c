@@ -38,6 +38,7 @@ enum {
     KEY_SIZES,
     KEY_STEPS,
     KEY_STEP_TIME,
+    KEY_WITH,
     KEY_WORKER
 };
 
@@ -62,6 +63,9 @@ static const struct argp_option options[] = {
     {"ranks-per-gpu", KEY_RANKS, "N", 0,
      "Several ranks on each GPU, as if on different hosts (no plan applies to them)", 0},
     {"nccl", KEY_NCCL, "PATH", 0, "This libnccl.so.2; given twice: the first against the second",
+     0},
+    {"with", KEY_WITH, "PROGRAM", 0,
+     "Also run this program of nccl-tests (.../all_reduce_perf) under each variant, as a witness",
      0},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "For each step of the workers (60)", 0},
     {"check", KEY_CHECK, "SIZE", 0, "Check so much of each result, at both its ends (all)", 0},
@@ -219,6 +223,9 @@ static error_t on_choice(int key, char *arg, struct argp_state *state)
     case KEY_SIZES:
         in->sizes = arg;
         return 0;
+    case KEY_WITH:
+        in->live.witness = arg;
+        return 0;
     case KEY_SAVE:
         in->save = arg;
         return 0;
@@ -260,6 +267,8 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (in->live.min_bytes > in->live.max_bytes)
             argp_error(state, "-b is over -e");
+        if (in->nnccl == 2 && in->live.witness)
+            argp_error(state, "--with goes with one --nccl");
         if (in->live.threads && in->live.ranks_per_gpu > 1)
             argp_error(state, "--threads and --ranks-per-gpu exclude each other");
         return 0;

@@ -111,6 +111,24 @@ static json_t *bus_ids(const struct gv_compared *c)
     return list;
 }
 
+static json_t *witness(const struct gv_compared *c)
+{
+    json_t *list = json_array();
+    if (!c->witness_program[0]) {
+        json_decref(list);
+        return json_null();
+    }
+    for (int i = 0; i < c->nwitness; i++) {
+        const struct gv_witness *w = &c->witness[i];
+        json_array_append_new(
+            list, json_pack(
+                      "{s:s, s:s, s:I, s:o, s:o}", "variant", c->run.steer[w->steer].name,
+                      "operation", gv_op_name(w->op), "size", (json_int_t)w->bytes, "alg_bw",
+                      gv_json_number(w->algbw_gbs), "bus_bw", gv_json_number(w->busbw_gbs)));
+    }
+    return json_pack("{s:s, s:o}", "program", c->witness_program, "results", list);
+}
+
 json_t *gv_compared_json(const struct gv_compared *c)
 {
     char version[16];
@@ -123,11 +141,12 @@ json_t *gv_compared_json(const struct gv_compared *c)
     for (int i = 0; i < c->nrows; i++)
         json_array_append_new(rows, row_json(c, &c->rows[i]));
     return json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:b, s:{s:s, s:s}, s:s, s:f, s:f, s:o, s:o, s:s, s:o, s:o, s:o}",
+        "{s:i, s:s, s:s, s:s, s:s, s:b, s:{s:s, s:s}, s:s, s:f, s:f, s:o, s:o, s:s, s:o, s:o, s:o, "
+        "s:o}",
         "gv100_compare", GV_COMPARED_SCHEMA, "host", c->host, "driver", c->driver, "date", c->date,
         "tool", c->tool, "virtual", c->virtual_machine, "nccl", "path", c->run.nccl_path, "version",
         gv_nccl_format(c->run.nccl_version, version), "profile", c->profile, "min_gain",
         c->min_gain, "max_loss", c->max_loss, "gpus", integers(c->run.gpu, c->run.nranks),
         "bus_ids", bus_ids(c), "base", c->run.steer[c->base].name, "variants", variants, "results",
-        results, "comparisons", rows);
+        results, "comparisons", rows, "witness", witness(c));
 }

@@ -87,6 +87,9 @@ void gv_compared_finish(struct gv_compared *c)
 {
     gv_collective_finish(&c->run);
     free(c->rows);
+    free(c->witness);
+    c->witness = NULL;
+    c->nwitness = 0;
     c->rows = NULL;
     c->nrows = 0;
 }

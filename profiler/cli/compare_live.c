@@ -215,7 +215,9 @@ static int measure(struct live *l, struct gv_compared *out, struct gv_error *err
     renumber(l, &out->run);
     describe(l, out);
     gv_compared_rings(out, l->source);
-    return gv_compared_judge(out) ? gv_error_set(err, "out of memory") : 0;
+    if (gv_compared_judge(out))
+        return gv_error_set(err, "out of memory");
+    return l->in->witness ? gv_compare_witness(l->in, &l->setup.options, l->ordinal, out, err) : 0;
 }
 
 int gv_compare_live(

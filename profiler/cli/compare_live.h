@@ -8,7 +8,8 @@
 struct gv_compare_input {
     const char *machine; /* --virtual */
     const char *profile, *nccl;
-    gv_gpuset gpus; /* 0: all */
+    const char *witness; /* a program of nccl-tests, run under the same plans; NULL none */
+    gv_gpuset gpus;      /* 0: all */
     struct gv_steer variants[GV_MAX_STEERS - 2];
     int nvariants;
     unsigned ops; /* GV_OP_BITs */
@@ -30,6 +31,12 @@ int gv_compare_live(
 int gv_compare_releases(
     const struct gv_compare_input *in, const char *const nccl[2], struct gv_compared *out,
     struct gv_error *err);
+
+/* compare_witness.c: runs in->witness once under each variant over the same GPUs (`ordinals`, by
+ * rank) and adds what it printed to `out`. 0, or -1 with `err`: it failed, or printed no table. */
+int gv_compare_witness(
+    const struct gv_compare_input *in, const struct gv_collective_options *options,
+    const int *ordinals, struct gv_compared *out, struct gv_error *err);
 
 /* compare_ring.c: the rings of all variants, with what the profile (may be NULL) knows of their
  * edges; GPUs are the machine's. */

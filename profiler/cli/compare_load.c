@@ -205,6 +205,41 @@ static int load_results(const struct loading *l, const json_t *root)
     return 0;
 }
 
+static int steer_named(const struct gv_compared *c, const char *name)
+{
+    for (int s = 0; name && s < c->run.nsteers; s++)
+        if (!strcmp(c->run.steer[s].name, name))
+            return s;
+    return -1;
+}
+
+static int load_witness(const struct loading *l, const json_t *witness)
+{
+    struct gv_compared *c = l->out;
+    const json_t *list = json_object_get(witness, "results");
+    size_t n = json_array_size(list);
+    copy(c->witness_program, sizeof(c->witness_program), witness, "program");
+    c->witness = calloc(n ? n : 1, sizeof(*c->witness));
+    if (!c->witness)
+        return gv_error_set(l->err, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *r = json_array_get(list, i);
+        const char *op = json_string_value(json_object_get(r, "operation"));
+        struct gv_witness w = {
+            .steer = steer_named(c, json_string_value(json_object_get(r, "variant"))),
+            .bytes = (uint64_t)json_integer_value(json_object_get(r, "size")),
+            .algbw_gbs = number(json_object_get(r, "alg_bw")),
+            .busbw_gbs = number(json_object_get(r, "bus_bw")),
+        };
+        int found = op ? gv_op_from_name(op) : -1;
+        if (found < 0 || w.steer < 0)
+            return bad(l, "witness");
+        w.op = (enum gv_op)found;
+        c->witness[c->nwitness++] = w;
+    }
+    return 0;
+}
+
 int gv_compared_load(const char *path, struct gv_compared *out, struct gv_error *err)
 {
     struct loading l = {path, out, err};
@@ -215,7 +250,10 @@ int gv_compared_load(const char *path, struct gv_compared *out, struct gv_error 
         return gv_error_at(
             err, path, why.line > 0 ? (unsigned)why.line : 0,
             why.column > 0 ? (unsigned)why.column : 0, "%s", why.text);
-    int rc = load_head(&l, root) || load_variants(&l, root) || load_results(&l, root) ? -1 : 0;
+    int rc = load_head(&l, root) || load_variants(&l, root) || load_results(&l, root) ||
+                     load_witness(&l, json_object_get(root, "witness"))
+                 ? -1
+                 : 0;
     json_decref(root);
     if (!rc && gv_compared_judge(out))
         rc = gv_error_set(err, "out of memory");

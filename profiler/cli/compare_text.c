@@ -207,6 +207,39 @@ static void print_changes(const struct gv_compared *c, int s)
         printf("  channels: %d, were %d\n", is, was);
 }
 
+/* Ours beside the other program's, where both have the size. */
+static void print_witness(const struct gv_compared *c)
+{
+    static const char *const heading[] = {"variant", "operation", "size",
+                                          "gv100",   "witness",   "difference"};
+    struct gv_table_text t = {.columns = 6};
+    if (!c->witness_program[0])
+        return;
+    printf(
+        "%switness%s %s, busbw GB/s\n", gv_style(GV_BOLD), gv_style(GV_PLAIN), c->witness_program);
+    gv_text_row(&t, heading, GV_DIM);
+    for (int i = 0; i < c->nwitness; i++) {
+        const struct gv_witness *w = &c->witness[i];
+        char size[40], ours[24], theirs[24], by[40];
+        double mine = NAN;
+        for (int k = 0; k < c->run.ncases; k++)
+            if (c->run.cases[k].op == w->op && c->run.cases[k].bytes == w->bytes &&
+                !c->run.cases[k].in_place)
+                mine = gv_compared_side_of(c, w->steer, k).busbw_gbs;
+        gv_size_format(w->bytes, size, sizeof(size));
+        const char *cells[] = {
+            c->run.steer[w->steer].name,
+            gv_op_name(w->op),
+            size,
+            gv_number(mine, ours),
+            gv_number(w->busbw_gbs, theirs),
+            percent(w->busbw_gbs / mine - 1, by)};
+        gv_text_row(&t, cells, GV_PLAIN);
+    }
+    gv_text_print(&t, 2);
+    puts("");
+}
+
 void gv_compared_text(const struct gv_compared *c)
 {
     print_head(c);
@@ -218,6 +251,7 @@ void gv_compared_text(const struct gv_compared *c)
         }
     for (int s = 0; s < c->run.nsteers; s++)
         print_ring(c, s);
+    print_witness(c);
     print_errors(c);
 }
 

@@ -34,6 +34,14 @@ struct gv_compared_side {
     struct gv_side busbw; /* as the policy sees it: inner range, throttled samples left out */
 };
 
+/* What another program (nccl-tests) measured under one of the variants. */
+struct gv_witness {
+    int steer;
+    enum gv_op op;
+    uint64_t bytes;
+    double algbw_gbs, busbw_gbs; /* out of place, its one run */
+};
+
 /* One case of variant `other` against the base. */
 struct gv_compared_row {
     int other, k; /* indexes into run.steer and run.cases */
@@ -54,6 +62,9 @@ struct gv_compared {
     int base; /* the variant that the others are held against */
     struct gv_compared_row *rows;
     int nrows;
+    char witness_program[256]; /* "" none */
+    struct gv_witness *witness;
+    int nwitness;
 };
 
 /* One case under one variant. */

@@ -85,7 +85,7 @@ static int start_one(struct gv_crew *crew, int i, struct gv_error *err)
     int pair[2], rc = 0;
     char **environment = gv_crew_environment(crew, i);
     if (!environment || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-        gv_crew_environment_free(environment);
+        gv_collective_environment_free(environment);
         return gv_error_set(err, "no socket for a worker: %m");
     }
     m->pid = fork();
@@ -97,7 +97,7 @@ static int start_one(struct gv_crew *crew, int i, struct gv_error *err)
         close(pair[0]);
         rc = gv_error_set(err, "a worker cannot be started: %m");
     }
-    gv_crew_environment_free(environment);
+    gv_collective_environment_free(environment);
     return rc;
 }
 

@@ -54,8 +54,8 @@ void gv_crew_end(struct gv_crew *crew);
 /* What NCCL and the plugin logged since the last call; `wiring` in GPU numbers. */
 void gv_crew_read_logs(struct gv_crew *crew, struct gv_wiring *wiring);
 
-/* environment.c: the environment of the workers, malloc'ed with its texts; NULL: out of memory. */
+/* environment.c: the environment of a worker, for gv_collective_environment_free; NULL: out of
+ * memory. */
 char **gv_crew_environment(const struct gv_crew *crew, int member);
-void gv_crew_environment_free(char **environment);
 
 #endif

@@ -74,34 +74,51 @@ static void add_plugin(struct list *l, const struct gv_collective_options *o)
         add(l, "NCCL_ENV_PLUGIN=%s", o->plugin);
 }
 
-char **gv_crew_environment(const struct gv_crew *crew, int member)
+static void add_common(struct list *l, const struct gv_collective_options *o, const char *dir)
 {
-    const struct gv_collective_options *o = crew->options;
-    struct list l = {0};
     for (char **e = environ; *e; e++)
         if (kept(*e, o))
-            add(&l, "%s", *e);
-    add_plugin(&l, o);
+            add(l, "%s", *e);
+    add_plugin(l, o);
     if (o->profile)
-        add(&l, "GV100_PROFILE=%s", o->profile);
-    add(&l, "GV100_FORCE_BY=%ld", (long)getpid());
-    add(&l, "GV100_SINGLE_NODE=1");
-    add(&l, "GV100_WORK_DIR=%s", crew->dir);
-    add(&l, "GV100_SHM_DIR=%s/registry", crew->dir);
-    add(&l, "GV100_LOG=%s/decisions", crew->dir);
+        add(l, "GV100_PROFILE=%s", o->profile);
+    add(l, "GV100_FORCE_BY=%ld", (long)getpid());
+    add(l, "GV100_SINGLE_NODE=1");
+    add(l, "GV100_WORK_DIR=%s", dir);
+    add(l, "GV100_SHM_DIR=%s/registry", dir);
+    add(l, "GV100_LOG=%s/decisions", dir);
+}
+
+static char **finish(struct list *l)
+{
+    if (!l->failed)
+        return l->at;
+    gv_collective_environment_free(l->at);
+    return NULL;
+}
+
+char **gv_crew_environment(const struct gv_crew *crew, int member)
+{
+    struct list l = {0};
+    add_common(&l, crew->options, crew->dir);
     add(&l, "NCCL_DEBUG=INFO");
     add(&l, "NCCL_DEBUG_SUBSYS=INIT,GRAPH,P2P,SHM,NET,ENV");
     add(&l, "NCCL_DEBUG_FILE=%s/nccl-%d", crew->dir, member);
-    if (o->unlike_hosts)
+    if (crew->options->unlike_hosts)
         add(&l, "NCCL_HOSTID=gv100-%ld-%d", (long)getpid(), member);
-    if (l.failed) {
-        gv_crew_environment_free(l.at);
-        return NULL;
-    }
-    return l.at;
+    return finish(&l);
 }
 
-void gv_crew_environment_free(char **environment)
+char **gv_collective_environment(
+    const struct gv_collective_options *options, const char *dir, const char *force)
+{
+    struct list l = {0};
+    add_common(&l, options, dir);
+    add(&l, "GV100_FORCE=%s", force);
+    return finish(&l);
+}
+
+void gv_collective_environment_free(char **environment)
 {
     for (char **e = environment; e && *e; e++)
         free(*e);

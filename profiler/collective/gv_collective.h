@@ -144,6 +144,14 @@ int gv_collective_measure(
     struct gv_collective *out, struct gv_error *err);
 void gv_collective_finish(struct gv_collective *c);
 
+/* The environment of a program that is to run NCCL as our workers do, under `force` (GV100_FORCE):
+ * the plugin brought in, its logs below `dir`, nothing of another steering. It counts only for a
+ * direct child of this process. Malloc'ed with its texts, for gv_collective_environment_free; NULL:
+ * out of memory. */
+char **gv_collective_environment(
+    const struct gv_collective_options *options, const char *dir, const char *force);
+void gv_collective_environment_free(char **environment);
+
 /* The worker's side of it: what `SELF compare --worker` calls. Returns an exit status. */
 int gv_collective_worker(void);
 

@@ -180,6 +180,58 @@ def two_releases():
     check_in("what did not", "no edge moved", text)
 
 
+TABLE = """# nThread 1 nGpus 2 minBytes 1048576 maxBytes 1048576 step: 16(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid   1 on  h device  0 [0x1a] Tesla V100-PCIE-32GB
+#  Rank  1 Group  0 Pid   1 on  h device  1 [0x3d] Tesla V100-PCIE-32GB
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+     1048576        262144     float     sum      -1   %s      0   %s      0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : %s
+#
+"""
+
+
+def a_witness():
+    """A program in the place of all_reduce_perf: what it is given, and what is made of its table."""
+    program, seen = os.path.join(FOLDER.name, "all_reduce_perf"), os.path.join(FOLDER.name, "seen")
+    tables = {"default": ("174.8    6.00    6.00",) * 2 + ("6.00",), "tuned": ("154.2    6.80    6.80",) * 2 + ("6.80",)}
+    for name, figures in tables.items():
+        with open(os.path.join(FOLDER.name, name + ".table"), "w") as out:
+            out.write(TABLE % figures)
+    with open(program, "w") as out:
+        out.write(f"""#!/bin/sh
+echo "$* force=$GV100_FORCE gpus=$CUDA_VISIBLE_DEVICES plugin=$NCCL_ENV_PLUGIN by=$GV100_FORCE_BY parent=$PPID" >> {seen}
+cat {FOLDER.name}/$([ "$GV100_FORCE" = default ] && echo default || echo tuned).table
+""")
+    os.chmod(program, 0o755)
+    args = ["--virtual", "4028", "--profile", "4028", "--gpus", "0,5", "-o", "AllReduce", "-b", "1M", "-e", "1M",
+            "--repeats", "3", "--with", program]
+    done = compare(*args, "--save", os.path.join(FOLDER.name, "with.json"), "--json")
+    check("witness: status", (done.returncode, done.stderr), (0, ""))
+    result = json.loads(done.stdout)
+    check("witness: results", [(w["variant"], w["operation"], w["size"], w["bus_bw"]) for w in result["witness"]["results"]],
+          [("default", "AllReduce", 1 << 20, 6.0), ("tuned", "AllReduce", 1 << 20, 6.8)])
+    check("witness: saved", json.loads(compare(os.path.join(FOLDER.name, "with.json"), "--json").stdout), result)
+    lines = open(seen).read().splitlines()
+    check("witness: once a variant", len(lines), 2)
+    for line, force in zip(lines, ("default", "")):
+        check_in("witness: arguments", "-b 1048576 -e 1048576 -f 16 -g 2", line)
+        check_in("witness: the same plan", f"force={force} gpus=0,5 plugin=/", line)
+        words = dict(w.split("=", 1) for w in line.split() if "=" in w)
+        check("witness: a direct child", words["by"], words["parent"])
+    check_in("witness: the table", "witness", compare(os.path.join(FOLDER.name, "with.json")).stdout)
+    with open(program, "w") as out:
+        out.write("#!/bin/sh\necho no such device\nexit 3\n")
+    done = compare(*args)
+    check("witness fails: status", (done.returncode, done.stdout), (3, ""))
+    check_in("witness fails: its words", "failed under default: no such device", done.stderr)
+
+
 def plans_that_cannot_be():
     result = run("--gpus", "0-5", "--variant", "lend 0-9", "--variant", "frobnicate", "--variant", "lend 4-5 5-0",
                  "-o", "AllReduce", "-b", "1M", "-e", "1M", "--repeats", "3")
@@ -262,6 +314,7 @@ results_are_checked()
 saved_runs()
 sizes_of_a_job()
 two_releases()
+a_witness()
 plans_that_cannot_be()
 workers_that_die_or_hang()
 refused()
