@@ -39,23 +39,35 @@ static gv_cu_result make_slot(struct gv_handoff *h, struct gv_slot *slot)
     }
 }
 
+static gv_cu_result pin_pieces(struct gv_handoff *h, size_t bytes)
+{
+    gv_cu_result rc = gv_handoff_on(h, 0);
+    for (int i = 0; i < h->nslots * GV_PIECES && !rc; i++)
+        rc = h->gpus.cuda.host_alloc(&h->slots[i / GV_PIECES].piece[i % GV_PIECES], bytes, PINNED);
+    return rc;
+}
+
+static void free_pieces(struct gv_handoff *h)
+{
+    gv_handoff_on(h, 0);
+    for (int i = 0; i < h->nslots * GV_PIECES; i++) {
+        void **piece = &h->slots[i / GV_PIECES].piece[i % GV_PIECES];
+        if (*piece)
+            h->gpus.cuda.host_free(*piece);
+        *piece = NULL;
+    }
+}
+
 /* Where little can be pinned, pieces become smaller: slower, the same bytes. */
 static gv_cu_result make_pieces(struct gv_handoff *h)
 {
-    const struct gv_cuda *cuda = &h->gpus.cuda;
     size_t bytes = h->bytes < PIECE_MOST ? h->bytes : PIECE_MOST;
     for (;; bytes /= 2) {
-        gv_cu_result rc = 0;
-        gv_handoff_on(h, 0);
-        for (int i = 0; i < GV_PIECES && !rc; i++)
-            rc = cuda->host_alloc(&h->piece[i], bytes, PINNED);
         h->piece_bytes = bytes &= ~(size_t)15;
+        gv_cu_result rc = pin_pieces(h, bytes);
         if (!rc)
             return 0;
-        for (int i = 0; i < GV_PIECES; i++)
-            if (h->piece[i])
-                cuda->host_free(h->piece[i]);
-        memset(h->piece, 0, sizeof(h->piece));
+        free_pieces(h);
         if (rc != GV_CU_OUT_OF_MEMORY || bytes / 2 < PIECE_LEAST)
             return rc;
     }
@@ -92,11 +104,7 @@ void gv_buffers_free(struct gv_handoff *h)
         free_slot(h, &h->slots[i]);
         free_slot(h, &h->left[i]);
     }
-    gv_handoff_on(h, 0);
-    for (int i = 0; i < GV_PIECES; i++)
-        if (h->piece[i])
-            h->gpus.cuda.host_free(h->piece[i]);
-    memset(h->piece, 0, sizeof(h->piece));
+    free_pieces(h);
 }
 
 void gv_buffers_leave(struct gv_handoff *h)
@@ -122,10 +130,10 @@ gv_cu_result gv_events_make(struct gv_handoff *h)
     for (int i = 0; i < h->nslots && !rc; i++) {
         rc = make_mark(h, 0, &h->slots[i].sent);
         rc = rc ? rc : make_mark(h, 1, &h->slots[i].done);
-    }
-    for (int i = 0; i < GV_PIECES && !rc; i++) {
-        rc = make_mark(h, 0, &h->filled[i]);
-        rc = rc ? rc : make_mark(h, 1, &h->emptied[i]);
+        for (int k = 0; k < GV_PIECES && !rc; k++) {
+            rc = make_mark(h, 0, &h->slots[i].filled[k]);
+            rc = rc ? rc : make_mark(h, 1, &h->slots[i].emptied[k]);
+        }
     }
     return rc;
 }
@@ -143,9 +151,9 @@ void gv_events_free(struct gv_handoff *h)
     for (int i = 0; i < h->nslots; i++) {
         free_mark(h, 0, &h->slots[i].sent);
         free_mark(h, 1, &h->slots[i].done);
-    }
-    for (int i = 0; i < GV_PIECES; i++) {
-        free_mark(h, 0, &h->filled[i]);
-        free_mark(h, 1, &h->emptied[i]);
+        for (int k = 0; k < GV_PIECES; k++) {
+            free_mark(h, 0, &h->slots[i].filled[k]);
+            free_mark(h, 1, &h->slots[i].emptied[k]);
+        }
     }
 }

@@ -25,7 +25,8 @@
  * Streams, graphs and nodes are the driver's; those of the CUDA runtime (cudaStream_t, ...) are the
  * same types. Stream 0 (NULL) cannot be used. The library retains both devices' primary contexts,
  * as the runtime does, and leaves the calling thread's current context as it was. Needs a driver
- * with CUDA 11.4 or newer; it is opened at run time. One thread at a time per hand-off. */
+ * with CUDA 11.4 or newer; it is opened at run time. One thread at a time per hand-off. Graphs with
+ * one hand-off in them must not run at the same time as each other, nor as its sends on streams. */
 #ifndef GV_HANDOFF_H
 #define GV_HANDOFF_H
 

@@ -22,6 +22,8 @@ struct gv_slot {
     void *host;                          /* mapped memory, NULL likewise */
     gv_cu_ptr host_at;
     struct gv_mark sent, done;
+    void *piece[GV_PIECES]; /* staged: pinned memory of piece_bytes */
+    struct gv_mark filled[GV_PIECES], emptied[GV_PIECES];
 };
 
 struct gv_handoff {
@@ -31,9 +33,7 @@ struct gv_handoff {
     int nslots, next, last; /* last: slot of the last send, -1 before */
     enum gv_handoff_method method, host_method;
     struct gv_slot slots[GV_SLOTS];
-    void *piece[GV_PIECES]; /* staged: pinned memory */
     size_t piece_bytes;
-    struct gv_mark filled[GV_PIECES], emptied[GV_PIECES];
     bool enabled[2]; /* by us: source > destination, and the way back */
     bool fell_back, failed, logged;
     unsigned generation;

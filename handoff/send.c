@@ -46,13 +46,13 @@ static gv_cu_result staged(struct sending *s, struct gv_slot *slot, gv_cu_ptr fr
     int k = 0;
     for (size_t at = 0; at < h->bytes; at += h->piece_bytes, k = (k + 1) % GV_PIECES) {
         size_t n = h->bytes - at < h->piece_bytes ? h->bytes - at : h->piece_bytes;
-        gv_cu_ptr piece = (gv_cu_ptr)(uintptr_t)h->piece[k];
-        TRY(wait(s, &h->emptied[k], s->producer));
+        gv_cu_ptr piece = (gv_cu_ptr)(uintptr_t)slot->piece[k];
+        TRY(wait(s, &slot->emptied[k], s->producer));
         TRY(copy(s, 0, piece, from + at, n));
-        TRY(record(s, &h->filled[k], s->producer));
-        TRY(wait(s, &h->filled[k], s->consumer));
+        TRY(record(s, &slot->filled[k], s->producer));
+        TRY(wait(s, &slot->filled[k], s->consumer));
         TRY(copy(s, 1, slot->at_destination + at, piece, n));
-        TRY(record(s, &h->emptied[k], s->consumer));
+        TRY(record(s, &slot->emptied[k], s->consumer));
     }
     return 0;
 }
@@ -197,8 +197,11 @@ int gv_handoff_target(struct gv_handoff *h, void **out)
     gv_cu_result rc = 0;
     h->graph.ctx_get(&before);
     if (!target(h, slot)) { /* of use to methods that copy: made when it is asked for */
+        int mode = GV_CU_CAPTURE_RELAXED; /* the producer may be captured already */
+        h->graph.capture_mode(&mode);
         gv_handoff_on(h, 0);
         rc = h->gpus.cuda.mem_alloc(&slot->at_source, h->bytes);
+        h->graph.capture_mode(&mode);
     }
     h->gpus.cuda.ctx_set(before);
     *out = (void *)(uintptr_t)target(h, slot);
@@ -231,7 +234,7 @@ static gv_cu_result staged_nodes(
     int k = 0;
     for (size_t at = 0; at < h->bytes; at += h->piece_bytes, k = (k + 1) % GV_PIECES) {
         size_t n = h->bytes - at < h->piece_bytes ? h->bytes - at : h->piece_bytes;
-        gv_cu_ptr piece = (gv_cu_ptr)(uintptr_t)h->piece[k];
+        gv_cu_ptr piece = (gv_cu_ptr)(uintptr_t)slot->piece[k];
         gv_cu_node before[2] = {down, emptied[k]}, both[2];
         size_t nbefore = !down ? 0 : emptied[k] ? 2 : 1;
         TRY(add_copy(
