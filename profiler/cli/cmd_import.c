@@ -187,7 +187,25 @@ static void print_source(const struct gv_import_source *s)
     }
 }
 
-static void print(const struct gv_import *im, const struct gv_profile *p, const char *written)
+/* A measured profile with figures of other tools in it is no longer a measured one. */
+static void print_kind(const struct gv_profile *base)
+{
+    struct gv_str line = {0};
+    if (!base || base->provenance.kind == GV_IMPORTED)
+        return;
+    gv_str_addf(
+        &line,
+        "the profile's provenance was %s; with figures of other tools in it, it is imported: a "
+        "host "
+        "turns P2P on only after `gv100 verify`",
+        gv_provenance_name(base->provenance.kind));
+    gv_print_field("note", line.data && !line.failed ? line.data : "");
+    gv_str_free(&line);
+}
+
+static void print(
+    const struct gv_import *im, const struct gv_profile *p, const struct gv_profile *base,
+    const char *written)
 {
     struct gv_str line = {0};
     for (int i = 0; i < im->nsources; i++)
@@ -200,6 +218,7 @@ static void print(const struct gv_import *im, const struct gv_profile *p, const 
     gv_str_free(&line);
     gv_print_field(
         "written", written ? written : "nothing: name a file with -o, or a profile with --into");
+    print_kind(base);
     bool found = p->match != GV_MATCH_SHAPE;
     for (int i = 0; i < p->ngpus && !found; i++)
         found = p->gpus[i].pci_device && *p->gpus[i].island;
@@ -222,23 +241,21 @@ static int target(const struct input *in, const char **out, struct gv_error *err
 }
 
 static int work(
-    const struct input *in, struct gv_import *im, struct gv_profile **made, const char **out,
-    struct gv_error *err)
+    const struct input *in, struct gv_import *im, struct gv_profile **base,
+    struct gv_profile **made, const char **out, struct gv_error *err)
 {
     char path[PATH_MAX];
-    struct gv_profile *base = NULL;
     if (target(in, out, err))
         return -1;
     if (in->into && gv_profile_resolve(in->into, path, err))
         return -1;
-    if (in->into && !(base = gv_profile_read(path, err)))
+    if (in->into && !(*base = gv_profile_read(path, err)))
         return -1;
     int rc = 0;
     for (int i = 0; i < in->nfiles && !rc; i++)
         rc = gv_import_file(im, in->files[i], in->format, err);
     if (!rc)
-        *made = gv_import_profile(im, base, in->name ? in->name : "imported", err);
-    gv_profile_free(base);
+        *made = gv_import_profile(im, *base, in->name ? in->name : "imported", err);
     return *made && (!*out || !gv_profile_write(*made, *out, err)) ? 0 : -1;
 }
 
@@ -246,22 +263,23 @@ static int run(const struct gv_command *self, int argc, char **argv)
 {
     static struct input in;
     struct gv_import im = {0};
-    struct gv_profile *made = NULL;
+    struct gv_profile *made = NULL, *base = NULL;
     struct gv_error err = {0};
     const char *out = NULL;
     int rc = GV_EXIT_OK;
     in.options.op = in.options.edit = -1;
     gv_cli_parse(self, argc, argv, 0, &in);
     im.options = in.options;
-    if (work(&in, &im, &made, &out, &err)) {
+    if (work(&in, &im, &base, &made, &out, &err)) {
         rc = gv_cli_fail(self, GV_EXIT_FAILED, &err);
         if (in.json)
             rc = gv_json_print(self, gv_import_refused_json(&err), rc);
     } else if (in.json)
         rc = gv_json_print(self, gv_import_json(&im, made, out), rc);
     else
-        print(&im, made, out);
+        print(&im, made, base, out);
     gv_profile_free(made);
+    gv_profile_free(base);
     gv_import_finish(&im);
     return rc;
 }

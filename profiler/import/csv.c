@@ -93,8 +93,8 @@ static int figure(const struct reader *r, const char *name, double *out)
 static int index_of(const struct reader *r, const char *name)
 {
     const char *text = cell(r, name);
-    if (gv_is_digits(text) && strlen(text) <= 2 && atoi(text) < GV_MAX_GPUS)
-        return atoi(text);
+    if (gv_small(text) >= 0 && gv_small(text) < GV_MAX_GPUS)
+        return gv_small(text);
     fail(r, name, "a GPU from 0 to 63 is expected");
     return -1;
 }
@@ -135,9 +135,9 @@ static int variant(const struct reader *r, struct gv_import_sample *s)
             s->algorithm = (enum gv_algo)value;
     }
     const char *channels = cell(r, "channels");
-    if (*channels && strcmp(channels, "-1") && (!gv_is_digits(channels) || atoi(channels) > 64))
+    if (*channels && strcmp(channels, "-1") && (gv_small(channels) < 0 || gv_small(channels) > 64))
         return fail(r, "channels", "a number up to 64 is expected");
-    s->channels = *channels && *channels != '-' ? atoi(channels) : 0;
+    s->channels = *channels && *channels != '-' ? gv_small(channels) : 0;
     return 0;
 }
 
@@ -213,7 +213,7 @@ static int op_of(const char *name)
  * clear, and the bandwidth must be one of the two. */
 static int performance_row(struct reader *r)
 {
-    int op = op_of(cell(r, "collective")), ranks = atoi(cell(r, "ranks"));
+    int op = op_of(cell(r, "collective")), ranks = gv_small(cell(r, "ranks"));
     double time_us, bandwidth;
     struct gv_import_sample *s = gv_import_sample(r->s, (unsigned)r->line + 1);
     if (!s)
@@ -223,7 +223,7 @@ static int performance_row(struct reader *r)
             r, "collective", "it may be broadcast, reduce, allgather, reducescatter, allreduce");
     if (strcmp(cell(r, "nodes"), "1"))
         return fail(r, "nodes", "a profile holds one machine: 1 is expected");
-    if (ranks != r->im->options.ngpus)
+    if (ranks < 2 || ranks != r->im->options.ngpus)
         return fail(
             r, "ranks", "which GPUs these ranks were is not said: name as many with --gpus");
     if (!gv_is_digits(cell(r, "size_bytes")) || strlen(cell(r, "size_bytes")) > 15)

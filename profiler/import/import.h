@@ -28,8 +28,9 @@ void gv_text_finish(struct gv_text *t);
 /* Splits `line` (changed) at blanks; with `separator` ('\t', '|', ',') at that, words trimmed and
  * empty ones kept. Returns the number, GV_MAX_WORDS at most. */
 int gv_words(char *line, char separator, struct gv_word *out);
-/* The same for line i of the text, on a copy in `room` (as long as the line, plus 1). */
 bool gv_is_digits(const char *s);
+/* A whole number up to 999999, -1 for anything else. */
+int gv_small(const char *s);
 /* A decimal number, whole word; false for N/A, nan, inf, hex. */
 bool gv_is_number(const char *s, double *out);
 

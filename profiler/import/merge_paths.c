@@ -93,23 +93,19 @@ static int take_pair(
                 gv_p2p_name(path->p2p));
         path->p2p = GV_P2P_REFUSED;
     }
-    gv_merge_source(field, s, pair->line);
-    return take_class(m, s, pair, path) ||
-                   gv_merge_figure(
-                       m, s, pair->line, "write_gbs", pair->write_gbs, &path->write_gbs, field) ||
-                   gv_merge_figure(
-                       m, s, pair->line, "read_gbs", pair->read_gbs, &path->read_gbs, field) ||
-                   gv_merge_figure(
-                       m, s, pair->line, "both_ways_gbs", pair->both_ways_gbs, &path->both_ways_gbs,
-                       field) ||
-                   gv_merge_figure(
-                       m, s, pair->line, "latency_us", pair->latency_us, &path->latency_us,
-                       field) ||
-                   gv_merge_figure(
-                       m, s, pair->line, "host_path_gbs", pair->host_path_gbs, &path->host_path_gbs,
-                       field)
-               ? -1
-               : 0;
+    bool wrong =
+        take_class(m, s, pair, path) ||
+        gv_merge_figure(m, s, pair->line, "write_gbs", pair->write_gbs, &path->write_gbs, field) ||
+        gv_merge_figure(m, s, pair->line, "read_gbs", pair->read_gbs, &path->read_gbs, field) ||
+        gv_merge_figure(
+            m, s, pair->line, "both_ways_gbs", pair->both_ways_gbs, &path->both_ways_gbs, field) ||
+        gv_merge_figure(
+            m, s, pair->line, "latency_us", pair->latency_us, &path->latency_us, field) ||
+        gv_merge_figure(
+            m, s, pair->line, "host_path_gbs", pair->host_path_gbs, &path->host_path_gbs, field);
+    if (!wrong)
+        gv_merge_source(field, s, pair->line);
+    return wrong ? -1 : 0;
 }
 
 int gv_merge_paths(struct gv_merge *m)

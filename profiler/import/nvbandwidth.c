@@ -136,13 +136,12 @@ static int row(struct reader *r, const struct gv_word *w, int n, int i)
     if (!m->columns) { /* the heading: 0 1 2 */
         m->columns = n;
         for (int c = 0; c < n; c++)
-            if (n > GV_MAX_GPUS || atoi(w[c].s) != c)
+            if (n > GV_MAX_GPUS || gv_small(w[c].s) != c)
                 return gv_error_at(
                     r->err, r->t->path, line, 0, "the columns are not GPUs 0, 1, 2 ...");
         return 0;
     }
-    if (n != m->columns + 1 || m->rows >= GV_MAX_GPUS || !gv_is_digits(w[0].s) ||
-        atoi(w[0].s) != m->rows)
+    if (n != m->columns + 1 || m->rows >= GV_MAX_GPUS || gv_small(w[0].s) != m->rows)
         return gv_error_at(
             r->err, r->t->path, line, 0,
             "the row has %d cells, its heading %d: it is cut or damaged", n - 1, m->columns);

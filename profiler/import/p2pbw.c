@@ -119,8 +119,8 @@ static int between(struct reader *r, int a, int b, double value, unsigned line)
 static int row(struct reader *r, const struct gv_word *w, int n, int i)
 {
     unsigned line = (unsigned)i + 1;
-    int a = atoi(w[0].s), gpus = r->s->ngpus;
-    if (a >= gpus || n != gpus + 1)
+    int a = gv_small(w[0].s), gpus = r->s->ngpus;
+    if (a < 0 || a >= gpus || n != gpus + 1)
         return gv_error_at(
             r->err, r->t->path, line, 0,
             "the row has %d cells, the machine %d GPUs: it is cut or two cells are glued", n - 1,

@@ -189,7 +189,9 @@ static int row(struct reader *r, const struct gv_word *w, int n, int i)
     snprintf(row->type, sizeof(row->type), "%.15s", w[2].s);
     if (r->run.has_redop)
         snprintf(row->redop, sizeof(row->redop), "%.15s", w[at++].s);
-    row->root = r->run.has_root ? atoi(w[at++].s) : -1;
+    if (r->run.has_root && strcmp(w[at].s, "-1") && gv_small(w[at].s) < 0)
+        return fail(r, i, "the root of this row is no rank: the row is damaged");
+    row->root = r->run.has_root ? gv_small(w[at++].s) : -1;
     row->digit_us = half_digit(w[at].s);
     if (!gv_is_digits(w[0].s) || !gv_is_digits(w[1].s) || strlen(w[0].s) > 15 ||
         !read_half(w + at, &row->out) || !read_half(w + r->second, &row->in))

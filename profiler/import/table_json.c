@@ -68,7 +68,8 @@ static int row(struct reader *r, const json_t *o, size_t i)
     if (!row)
         return gv_import_no_memory(r->err);
     const char *root = word(o, "root");
-    row->root = *root ? atoi(root) : -1;
+    root += strspn(root, " ");
+    row->root = gv_small(root);
     if (json_is_integer(json_object_get(o, "root")))
         row->root = (int)json_integer_value(json_object_get(o, "root"));
     snprintf(row->type, sizeof(row->type), "%.15s", word(o, "type"));

@@ -109,6 +109,11 @@ bool gv_is_digits(const char *s)
     return *s && strspn(s, "0123456789") == strlen(s);
 }
 
+int gv_small(const char *s)
+{
+    return gv_is_digits(s) && strlen(s) <= 6 ? atoi(s) : -1;
+}
+
 bool gv_is_number(const char *s, double *out)
 {
     size_t n = strlen(s);

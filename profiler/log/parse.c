@@ -180,6 +180,20 @@ static int hand_over(struct gv_nlog_reader *r)
     return r->log->comms ? 0 : -1;
 }
 
+/* Our decisions name the communicator by NCCL's own id. */
+static void link_decisions(struct gv_nlog *log)
+{
+    unsigned long long id;
+    for (int i = 0; i < log->ours.n; i++) {
+        if (sscanf(log->ours.list[i].text, "communicator %16llx,", &id) != 1)
+            continue;
+        log->ours.list[i].comm = -1;
+        for (int k = log->ncomms - 1; k >= 0; k--)
+            if (*log->comms[k].id && strtoull(log->comms[k].id, NULL, 16) == id)
+                log->ours.list[i].comm = k;
+    }
+}
+
 struct gv_nlog *gv_nlog_parse(const char *text, size_t len, const char *name, struct gv_error *err)
 {
     struct gv_nlog_reader r = {.name = name, .log = calloc(1, sizeof(*r.log))};
@@ -194,6 +208,8 @@ struct gv_nlog *gv_nlog_parse(const char *text, size_t len, const char *name, st
     gv_nlog_finish(&r);
     bool failed = hand_over(&r) || r.no_memory;
     release(&r);
+    if (!failed)
+        link_decisions(r.log);
     if (failed || !r.log->nccl_lines) {
         gv_error_at(
             err, name, 0, 0, "%s",

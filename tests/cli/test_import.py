@@ -164,11 +164,16 @@ def test_together():
     csv = write("w.csv", "from,to,write_gbs\n0,1,9.75\n")
     done = gv100("import", csv, "--into", out)
     check("another figure for the same", done.returncode, 3)
-    check_in("both are named", "9.75 here, but 9.5", done.stderr)
+    check_in("both are named", "9.75 here, but 9.5 is there already, from topo.txt:2, w.csv:2", done.stderr)
     wrong = write("t3.txt", TOPO.replace("\t0-7\t0\nGPU1", "\t0-7\t1\nGPU1"))
     check_in("NUMA differs", "NUMA node", gv100("import", wrong, xml).stderr)
     done = gv100("import", more, "--into", "4028")
     check_in("a shipped profile stays", "-o", done.stderr)
+    csv = write("w.csv", "from,to,host_path_gbs\n0,5,6.75\n")
+    done = gv100("import", csv, "--into", "4028", "-o", os.path.join(TMP.name, "more.yaml"))
+    check_in("what it was and is", "was published;", " ".join(done.stdout.split()))
+    got = gv100_json("import", csv, "--into", "4028", "-o", os.path.join(TMP.name, "more.yaml"))["profile"]
+    check("marked as imported", (got["provenance"], got["gpus"]), ("imported", 11))
 
 
 def test_quoted():

@@ -144,10 +144,13 @@ def test_tuner():
 
 def test_ours():
     text = "gv100: communicator 00000000000000a1, GPUs 0-5: lent links 4-5, 5-0 (evidence: measured). 6.98 against 5.72 GB/s"
-    lines = [said(r, text) for r in range(2)] + [said(1, "gv100: no stamp", how="WARN").replace("] NCCL", "] gv100:188 NCCL")]
+    lines = ring(2, P2P, "0xff", 0x9000) + ring(2, P2P, "0xa1", 0x1000)
+    first = len(lines) + 1
+    lines += [said(r, text) for r in range(2)] + [said(1, "gv100: no stamp", how="WARN").replace("] NCCL", "] gv100:188 NCCL")]
     got = gv100_json("log", write("ours.log", lines))
     check("decisions, once each", [d["text"] for d in got["decisions"]], [text[7:], "no stamp"])
-    check("line", [d["line"] for d in got["decisions"]], [1, 3])
+    check("line", [d["line"] for d in got["decisions"]], [first, first + 2])
+    check("of which communicator", got["decisions"][0]["communicator"], 1)
 
 
 def test_profile():
