@@ -52,7 +52,8 @@ struct gvh_job {
     enum gvh_how how;
     enum gvh_given given;
     bool concurrent, alltoall, json, share, nonblocking, trace, keep;
-    const char *machine, *release_text, *topology, *plugin, *launcher, *stamp, *visible, *nop2p;
+    const char *machine, *release_text, *topology, *plugin, *launcher, *stamp, *visible, *nop2p,
+        *command;
     int nodes, sm, timeout_ms, steps;
     uint64_t bytes;
     struct gvh_fault late, die, abort;

@@ -96,6 +96,21 @@ static int run(const struct gvh_job *job, char **argv)
     return gvh_merge(job, files, n, lost);
 }
 
+/* Another program as the job's only process. */
+static int run_command(const struct gvh_job *job)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        gvh_setup_rank(job, 0, 1);
+        execl("/bin/sh", "sh", "-c", job->command, (char *)NULL);
+        _exit(127);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) < 0)
+        return 2;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 static const char *program_folder(void)
 {
     static char folder[PATH_MAX];
@@ -131,7 +146,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "gv-nccl-host: %s\n", gv_error_format(&err, text, sizeof(text)));
         rc = 2;
     } else {
-        rc = run(&job, argv);
+        rc = job.command ? run_command(&job) : run(&job, argv);
     }
     if (job.keep)
         fprintf(stderr, "gv-nccl-host: %s\n", job.dir);

@@ -38,6 +38,7 @@ enum {
     O_KEEP,
     O_RANK_ENV,
     O_NAMESPACES,
+    O_EXEC,
 };
 
 static const struct argp_option options[] = {
@@ -74,6 +75,7 @@ static const struct argp_option options[] = {
     {"timeout", O_TIMEOUT, "MS", 0, "when waiting counts as a hang (default 60000)", 3},
     {"json", O_JSON, 0, 0, "one JSON object a line for each communicator", 4},
     {"trace", O_TRACE, 0, 0, "with --json: everything that was asked and called", 4},
+    {"exec", O_EXEC, "COMMAND", 0, "run a shell command in the job's environment instead", 4},
     {"keep", O_KEEP, 0, 0, "keep the temporary folder and name it on stderr", 4},
     {0},
 };
@@ -308,6 +310,9 @@ static bool parse_place(int key, char *arg, struct argp_state *state)
     case O_NAMESPACES:
         job->namespaces = true;
         return true;
+    case O_EXEC:
+        job->command = arg;
+        return true;
     case O_TIMEOUT:
         job->timeout_ms = number(state, arg, 1);
         return true;
@@ -319,7 +324,7 @@ static bool parse_place(int key, char *arg, struct argp_state *state)
 static void finish(struct argp_state *state)
 {
     struct gvh_job *job = state->input;
-    if (!job->ncomms)
+    if (!job->ncomms && !job->command)
         argp_error(state, "no communicator; name one with --comm 0-5");
     if (!gvh_release_find(job->release_text, &job->release))
         argp_error(state, "'%s' is no NCCL release from 2.19.0 on", job->release_text);
