@@ -61,7 +61,10 @@ static int make_events(struct gv_meter *m, const struct gv_work *w, struct gv_er
     const struct gv_cuda *cuda = &m->gpus->cuda;
     if (m->begin[w->gpu][w->stream])
         return 0;
-    return call(m, cuda->event_create(&m->begin[w->gpu][w->stream], 0), err, "no event") ||
+    /* An event belongs to the context in which it is made, and only that context's streams take it.
+     */
+    return call(m, cuda->ctx_set(m->gpus->device[w->gpu].ctx), err, "the context is gone") ||
+                   call(m, cuda->event_create(&m->begin[w->gpu][w->stream], 0), err, "no event") ||
                    call(m, cuda->event_create(&m->end[w->gpu][w->stream], 0), err, "no event")
                ? -1
                : 0;
