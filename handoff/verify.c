@@ -11,7 +11,7 @@
 struct verification {
     struct gv_handoff *h;
     gv_cu_ptr from;
-    void *result; /* mapped: wrong units, lowest wrong one */
+    void *result; /* mapped: wrong units, lowest wrong one; the same of the control */
     gv_cu_ptr result_at;
 };
 
@@ -35,13 +35,15 @@ static void release(struct verification *v)
         cuda->host_free(v->result);
 }
 
-static gv_cu_result launch(struct verification *v, int side, const char *kernel, gv_cu_ptr buffer)
+static gv_cu_result launch(
+    struct verification *v, int side, const char *kernel, gv_cu_ptr buffer, unsigned seed,
+    gv_cu_ptr result)
 {
     struct gv_pattern_args args = {
         .buffer = buffer,
         .n16 = v->h->bytes / 16,
-        .result = v->result_at,
-        .seed = SEED,
+        .result = result,
+        .seed = seed,
         .ranks = 1,
     };
     void *params[] = {&args};
@@ -79,9 +81,9 @@ static int through(struct verification *v, uint64_t *wrong)
     struct gv_handoff *h = v->h;
     uint64_t *found = v->result;
     void *at;
-    memset(found, 0, 8);
-    memset(found + 1, 0xff, 8);
-    gv_cu_result rc = launch(v, 0, "gv_fill", v->from);
+    for (int i = 0; i < 4; i++)
+        found[i] = i % 2 ? ~0ull : 0;
+    gv_cu_result rc = launch(v, 0, "gv_fill", v->from, SEED, 0);
     if (rc)
         return rc;
     int sent = gv_handoff_send(
@@ -89,11 +91,13 @@ static int through(struct verification *v, uint64_t *wrong)
         (struct CUstream_st *)h->gpus.device[1].stream[0], &at);
     if (sent)
         return -1;
-    rc = launch(v, 1, "gv_check", (gv_cu_ptr)(uintptr_t)at);
+    /* The second one looks for another pattern: had it found that, nothing would be compared. */
+    rc = launch(v, 1, "gv_check", (gv_cu_ptr)(uintptr_t)at, SEED, v->result_at);
+    rc = rc ? rc : launch(v, 1, "gv_check", (gv_cu_ptr)(uintptr_t)at, ~SEED, v->result_at + 16);
     gv_handoff_done(h, (struct CUstream_st *)h->gpus.device[1].stream[0]);
     rc = rc ? rc : finish(h);
     *wrong = found[0];
-    return rc;
+    return rc || found[2] ? rc : -1;
 }
 
 int gv_handoff_verify(struct gv_handoff *h, uint64_t *wrong)

@@ -37,7 +37,7 @@ static const struct argp_option options[] = {
     {"host-traffic", KEY_TRAFFIC, 0, 0, "Both GPUs pull from host memory meanwhile", 0},
     {"graph", KEY_GRAPH, 0, 0, "Capture the steps once and replay them", 0},
     {"steps", KEY_STEPS, "N", 0, "Steps in a sample (as many as last 0.1 s, at most 20)", 0},
-    {"samples", KEY_SAMPLES, "N", 0, "Samples, 5 to 32 (5)", 0},
+    {"samples", KEY_SAMPLES, "N", 0, "Samples, 5 to 32 (9)", 0},
     {"save", KEY_SAVE, 0, 0, "Write the result into the profile", 0},
     {"profile", KEY_PROFILE, "NAME|FILE", 0, "The profile for --save; else the one found", 0},
     {"virtual", KEY_VIRTUAL, "MACHINE", 0, "A virtual machine, by name or file", 0},

@@ -11,7 +11,7 @@ int gv_ab_run(
     memset(ab, 0, sizeof(*ab));
     ab->options = *options;
     if (ab->options.samples < 5)
-        ab->options.samples = 5;
+        ab->options.samples = GV_AB_SAMPLES;
     if (ab->options.samples > GV_MAX_SAMPLES)
         ab->options.samples = GV_MAX_SAMPLES;
     int rc = gv_bench_init(&b, &ab->options, gpus, err);

@@ -88,6 +88,8 @@ static const struct {
     {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
     {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
      "operation failed due to a previous error during capture"},
+    {907, "CUDA_ERROR_CAPTURED_EVENT",
+     "operation not permitted on an event last recorded in a capturing stream"},
     {905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
      "dependency created on uncaptured work in another stream"},
     {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
@@ -428,12 +430,15 @@ gv_cu_result gv_v_stream_sync(gv_cu_stream stream)
 gv_cu_result gv_v_event_create(gv_cu_event *out, unsigned flags)
 {
     (void)flags;
+    ENTER_CONTEXT(w)
+    (void)w;
     struct gv_vevent *event = calloc(1, sizeof(*event));
     if (!event)
-        return GV_CU_OUT_OF_MEMORY;
+        return leave(GV_CU_OUT_OF_MEMORY);
+    event->gpu = current->index;
     event->at = -1;
     *out = (gv_cu_event)event;
-    return 0;
+    return leave(0);
 }
 
 gv_cu_result gv_v_event_destroy(gv_cu_event event)
@@ -446,10 +451,12 @@ gv_cu_result gv_v_event_record(gv_cu_event event, gv_cu_stream stream)
 {
     struct gv_vop op = {.kind = GV_VOP_EVENT, .event = (struct gv_vevent *)event};
     ENTER_CONTEXT(w)
+    if (op.event->gpu != ((struct gv_vstream *)stream)->gpu)
+        return leave(GV_CU_INVALID_HANDLE); /* as the driver: both must be of one context */
     op.event->at = -1;
     if (!((struct gv_vstream *)stream)->capture) {
         op.event->recorded++;
-        op.event->capture = NULL;
+        op.event->capture = 0;
     }
     return leave(queue(w, stream, &op));
 }

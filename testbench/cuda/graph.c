@@ -13,6 +13,7 @@
 #define INVALIDATED 901
 #define UNJOINED 904
 #define ISOLATION 905
+#define CAPTURED_EVENT 907
 #define LANES 64
 
 #define CU_X(field, symbol, args) gv_cu_result gv_v_##field args __asm__(symbol) EXPORT;
@@ -84,7 +85,7 @@ bool gv_capture_take(struct gv_vstream *stream, const struct gv_vop *like)
     if (!g)
         return false;
     if (op.kind == GV_VOP_EVENT) {
-        op.event->capture = g;
+        op.event->capture = g->id;
         op.event->capture_event = g->nevents;
         op.want = (unsigned long)g->nevents++;
         op.event = NULL;
@@ -99,10 +100,21 @@ void gv_capture_spoil(struct gv_vstream *stream)
         stream->capture->spoilt = true;
 }
 
+/* The capture of that number, unless it has ended. */
+static struct gv_vgraph *under_way(uint64_t id)
+{
+    for (struct gv_vstream *s = gv_world()->streams; s; s = s->next)
+        if (s->capture && s->capture->id == id)
+            return s->capture;
+    return NULL;
+}
+
 static gv_cu_result wait_captured(struct gv_vstream *s, const struct gv_vevent *event)
 {
-    struct gv_vgraph *g = event->capture;
+    struct gv_vgraph *g = under_way(event->capture);
     struct gv_vop op = {.kind = GV_VOP_WAIT, .want = (unsigned long)event->capture_event};
+    if (event->capture && !g)
+        return CAPTURED_EVENT;
     if (!g || (s->capture && s->capture != g))
         return ISOLATION;
     if (!s->capture) {

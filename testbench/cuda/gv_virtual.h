@@ -70,9 +70,10 @@ struct gv_vstream {
 };
 
 struct gv_vevent {
+    int gpu;   /* whose context was current when it was made */
     double at; /* < 0: not reached */
     unsigned long recorded, reached;
-    struct gv_vgraph *capture; /* recorded last while a graph was captured: its event there */
+    uint64_t capture; /* recorded last in this capture, as its event there; 0: in none */
     int capture_event;
 };
 
