@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/cli/bundle_open.h"
+
 static void numbered_as_profile(struct gv_source *s)
 {
     s->ngpus = s->profile->ngpus;
@@ -95,7 +97,15 @@ struct gv_source *gv_source_open(const char *profile, const char *machine, struc
     }
     for (int i = 0; i < GV_MAX_GPUS; i++)
         s->to_profile[i] = s->from_profile[i] = -1;
-    if (open_both(s, profile, machine, err)) {
+    char sysfs[PATH_MAX], bundled[PATH_MAX] = "";
+    bool bundle = gv_is_bundle(machine);
+    if (bundle && gv_bundle_open(machine, sysfs, bundled, err)) {
+        gv_source_free(s);
+        return NULL;
+    }
+    if (bundle && !profile && bundled[0])
+        profile = bundled;
+    if (open_both(s, profile, bundle ? sysfs : machine, err)) {
         gv_source_free(s);
         return NULL;
     }

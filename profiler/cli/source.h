@@ -27,10 +27,11 @@ struct gv_source {
     struct gv_error no_stamp; /* why there is none */
 };
 
-/* `profile` (a path, a shipped name) and `machine` (a sysfs root) may each be NULL. Only a profile:
- * no machine is looked at. Neither: the live machine (GV100_SYSFS counts) and the profile found for
- * it. A profile and a machine that do not fit together are an error. NULL with `err`; else to be
- * freed with gv_source_free. */
+/* `profile` (a path, a shipped name) and `machine` (a sysfs root, or an archive
+ * of `gv100 bundle`, whose profile then counts where none is named) may each be NULL. Only a
+ * profile: no machine is looked at. Neither: the live machine (GV100_SYSFS counts) and the profile
+ * found for it. A profile and a machine that do not fit together are an error. NULL with `err`;
+ * else to be freed with gv_source_free. */
 struct gv_source *gv_source_open(const char *profile, const char *machine, struct gv_error *err);
 void gv_source_free(struct gv_source *source);
 
