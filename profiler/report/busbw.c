@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/report/view.h"
+#include "profiler/report/busbw.h"
 
 #define WIDTH 352.0
 #define HEIGHT 236.0
@@ -12,51 +12,26 @@
 #define TOP 24.0
 #define BOTTOM 34.0
 
-/* The cases of one picture: all that differ in size alone. */
-struct series {
-    const struct gv_view *view;
-    const struct gv_case *like;
-    int number;
-    double low, high; /* log2 of the sizes */
-    double most, step;
-};
-
-static bool same_series(const struct gv_case *a, const struct gv_case *b)
-{
-    return a->op == b->op && a->type == b->type && a->redop == b->redop &&
-           a->in_place == b->in_place;
-}
-
-static const char *name_of(const struct gv_case *what, char out[96])
-{
-    snprintf(
-        out, 96, "%s, %s%s%s%s", gv_op_name(what->op), gv_type_name(what->type),
-        gv_op_reduces(what->op) ? ", " : "",
-        gv_op_reduces(what->op) ? gv_redop_name(what->redop) : "",
-        what->in_place ? ", in place" : "");
-    return out;
-}
-
-static double x_of(const struct series *s, double bytes)
+static double x_of(const struct gv_series *s, double bytes)
 {
     double span = s->high - s->low, inner = WIDTH - LEFT - RIGHT - 20;
     double part = span > 0 ? (log2(bytes) - s->low) / span : 0.5;
     return LEFT + 10 + part * inner;
 }
 
-static double y_of(const struct series *s, double gbs)
+static double y_of(const struct gv_series *s, double gbs)
 {
     return HEIGHT - BOTTOM - gbs / s->most * (HEIGHT - TOP - BOTTOM);
 }
 
-static void measure(struct series *s)
+static void measure(struct gv_series *s)
 {
     const struct gv_compared *c = s->view->compared;
     double most = 0;
     s->low = INFINITY;
     s->high = -INFINITY;
     for (int k = 0; k < c->run.ncases; k++) {
-        if (!same_series(&c->run.cases[k], s->like))
+        if (!gv_same_series(&c->run.cases[k], s->like))
             continue;
         double at = log2((double)c->run.cases[k].bytes);
         s->low = fmin(s->low, at);
@@ -70,7 +45,7 @@ static void measure(struct series *s)
     s->most = most > 0 ? ceil(most / s->step - 1e-9) * s->step : 1;
 }
 
-static void draw_axes(struct gv_html *h, const struct series *s)
+static void draw_axes(struct gv_html *h, const struct gv_series *s)
 {
     const struct gv_compared *c = s->view->compared;
     char text[32];
@@ -81,10 +56,10 @@ static void draw_axes(struct gv_html *h, const struct series *s)
         snprintf(text, sizeof(text), "%g", gbs);
         gv_svg_text(h, "tick", LEFT - 5, y + 4, "end", text);
     }
-    gv_svg_text(h, "tick", 2, 9, "start", "GB/s");
+    gv_svg_text(h, "tick", 2, 11, "start", "GB/s");
     for (int k = 0; k < c->run.ncases; k++) {
         double x = x_of(s, (double)c->run.cases[k].bytes);
-        if (!same_series(&c->run.cases[k], s->like))
+        if (!gv_same_series(&c->run.cases[k], s->like))
             continue;
         gv_svg_line(h, "axis", x, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 4);
         if (x - last < 38)
@@ -98,16 +73,16 @@ static void draw_axes(struct gv_html *h, const struct series *s)
 }
 
 /* The k of the series' next point of variant `v` that has samples, from `k` on; ncases: none. */
-static int next_point(const struct series *s, int v, int k)
+static int next_point(const struct gv_series *s, int v, int k)
 {
     const struct gv_compared *c = s->view->compared;
-    while (k < c->run.ncases &&
-           (!same_series(&c->run.cases[k], s->like) || !gv_compared_side_of(c, v, k).busbw.count))
+    while (k < c->run.ncases && (!gv_same_series(&c->run.cases[k], s->like) ||
+                                 !gv_compared_side_of(c, v, k).busbw.count))
         k++;
     return k;
 }
 
-static void draw_line(struct gv_html *h, const struct series *s, int v)
+static void draw_line(struct gv_html *h, const struct gv_series *s, int v)
 {
     const struct gv_compared *c = s->view->compared;
     int k = next_point(s, v, 0), n = 0;
@@ -126,7 +101,7 @@ static void draw_line(struct gv_html *h, const struct series *s, int v)
 }
 
 /* Ranges of two variants at one size stand beside each other. */
-static void draw_point(struct gv_html *h, const struct series *s, int v, int k)
+static void draw_point(struct gv_html *h, const struct gv_series *s, int v, int k)
 {
     const struct gv_compared *c = s->view->compared;
     const struct gv_case *what = &c->run.cases[k];
@@ -159,12 +134,12 @@ static void draw_point(struct gv_html *h, const struct series *s, int v, int k)
     gv_close_n(h, 2);
 }
 
-static void draw(struct gv_html *h, const struct series *s)
+static void draw(struct gv_html *h, const struct gv_series *s)
 {
     const struct gv_compared *c = s->view->compared;
     char id[32], title[160], name[96];
     snprintf(id, sizeof(id), "busbw-%d", s->number);
-    snprintf(title, sizeof(title), "busbw over size: %s", name_of(s->like, name));
+    snprintf(title, sizeof(title), "busbw over size: %s", gv_series_name(s->like, name));
     gv_svg(
         h, id, WIDTH, HEIGHT, 1.4, title,
         "Bus bandwidth in GB/s over the size in bytes, a line for each variant, with the range of "
@@ -178,104 +153,18 @@ static void draw(struct gv_html *h, const struct series *s)
     gv_close(h);
 }
 
-/* Median, and below it the inner range. */
-static void side_cell(struct gv_html *h, const struct gv_compared_side *side, const char *which)
+static void one_series(struct gv_html *h, struct gv_series *s)
 {
-    char median[32], low[32], high[32];
-    gv_open_class(h, "td", "n");
-    gv_attr(h, "data-side", which);
-    gv_data(h, "data-bus-bw", side->busbw.median);
-    gv_data(h, "data-low", side->busbw.low);
-    gv_data(h, "data-high", side->busbw.high);
-    gv_text(h, gv_figure_text(side->busbw.median, median));
-    if (side->busbw.count) {
-        gv_open(h, "br");
-        gv_close(h);
-        gv_open(h, "small");
-        gv_textf(
-            h, "%s\xe2\x80\x93%s", gv_figure_text(side->busbw.low, low),
-            gv_figure_text(side->busbw.high, high));
-        gv_close(h);
-    }
-    gv_close(h);
-}
-
-static void gain_cell(struct gv_html *h, const struct gv_compared_row *row)
-{
-    gv_open_class(h, "td", "n");
-    gv_data(h, "data-gain", row->gain);
-    gv_data(h, "data-gain-low", row->interval.low);
-    gv_data(h, "data-gain-high", row->interval.high);
-    if (isfinite(row->gain))
-        gv_textf(h, "%+.1f %%", 100 * row->gain);
-    else
-        gv_text(h, "-");
-    if (isfinite(row->interval.low)) {
-        gv_open(h, "br");
-        gv_close(h);
-        gv_elementf(
-            h, "small", "%+.1f to %+.1f", 100 * row->interval.low, 100 * row->interval.high);
-    }
-    gv_close(h);
-}
-
-static void row(struct gv_html *h, const struct series *s, const struct gv_compared_row *r)
-{
-    const struct gv_case *what = &s->view->compared->run.cases[r->k];
-    const char *verdict = gv_judgement(r->verdict);
-    gv_open(h, "tr");
-    gv_attr(h, "data-variant", s->view->compared->run.steer[r->other].name);
-    gv_attr(h, "data-operation", gv_op_name(what->op));
-    gv_attrf(h, "data-size", "%llu", (unsigned long long)what->bytes);
-    gv_attr(h, "data-in-place", what->in_place ? "true" : "false");
-    gv_open(h, "th");
-    gv_attr(h, "scope", "row");
-    char size[32];
-    gv_text(h, gv_size_text(what->bytes, size));
-    gv_open(h, "br");
-    gv_close(h);
-    gv_elementf(h, "small", "%llu", (unsigned long long)what->bytes);
-    gv_close(h);
-    side_cell(h, &r->base, "base");
-    side_cell(h, &r->tuned, "variant");
-    gain_cell(h, r);
-    gv_open(h, "td");
-    gv_attrf(h, "class", "verdict %s", r->verdict == GV_NOT_MEASURED ? "none" : verdict);
-    gv_text(h, verdict);
-    gv_close_n(h, 2);
-}
-
-static void table(struct gv_html *h, const struct series *s, int other)
-{
-    const struct gv_compared *c = s->view->compared;
-    char caption[200], name[96];
-    snprintf(
-        caption, sizeof(caption), "%s: %s against %s, busbw in GB/s", name_of(s->like, name),
-        c->run.steer[other].name, c->run.steer[c->base].name);
-    const char *const headings[] = {
-        "size", c->run.steer[c->base].name, c->run.steer[other].name, "gain, 95 %", "verdict"};
-    gv_table(h, caption, headings, 5);
-    for (int i = 0; i < c->nrows; i++)
-        if (c->rows[i].other == other && same_series(&c->run.cases[c->rows[i].k], s->like))
-            row(h, s, &c->rows[i]);
-    gv_table_end(h);
-}
-
-static void one_series(struct gv_html *h, struct series *s)
-{
-    const struct gv_compared *c = s->view->compared;
     char name[96];
     measure(s);
     gv_open_class(h, "div", "pair");
     gv_open(h, "figure");
-    gv_element(h, "figcaption", name_of(s->like, name));
+    gv_element(h, "figcaption", gv_series_name(s->like, name));
     gv_view_key(h, s->view);
     draw(h, s);
     gv_close(h);
     gv_open_class(h, "div", "beside");
-    for (int v = 0; v < c->run.nsteers; v++)
-        if (v != c->base)
-            table(h, s, v);
+    gv_series_tables(h, s);
     gv_close_n(h, 2);
 }
 
@@ -291,8 +180,8 @@ void gv_part_busbw(struct gv_html *h, const struct gv_view *view)
     for (int k = 0; k < c->run.ncases; k++) {
         bool seen = false;
         for (int i = 0; i < k; i++)
-            seen |= same_series(&c->run.cases[i], &c->run.cases[k]);
-        struct series s = {.view = view, .like = &c->run.cases[k], .number = number};
+            seen |= gv_same_series(&c->run.cases[i], &c->run.cases[k]);
+        struct gv_series s = {.view = view, .like = &c->run.cases[k], .number = number};
         if (seen)
             continue;
         number++;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profiler/cli/cli.h"
 #include "profiler/report/view.h"
 
 static void variant(struct gv_html *h, const struct gv_view *view, int s)
@@ -11,6 +12,7 @@ static void variant(struct gv_html *h, const struct gv_view *view, int s)
     const struct gv_steer *steer = &c->run.steer[s];
     const struct gv_wiring *w = &c->run.wiring[s];
     const struct gv_compared_ring *ring = &c->ring[s];
+    char version[16];
     gv_open_class(h, "article", "card");
     gv_attr(h, "data-variant", steer->name);
     gv_element(h, "h3", steer->name);
@@ -22,6 +24,8 @@ static void variant(struct gv_html *h, const struct gv_view *view, int s)
                                          : "what the plugin decides by the profile");
     gv_fact(h, "the plugin's word", w->decided);
     gv_fact(h, "transport", w->plugin_transport);
+    if (w->nccl_version > 0)
+        gv_fact(h, "NCCL", gv_nccl_format(w->nccl_version, version));
     if (w->channels > 0)
         gv_factf(h, "channels", "%d", w->channels);
     if (ring->slowest >= 0)

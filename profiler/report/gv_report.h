@@ -1,6 +1,6 @@
 /* A comparison, a profile, or both as one HTML file: no script, no outside reference, pictures as
  * inline SVG with a table beside each. Made from the same structs as the JSON; every figure of a
- * picture also stands, unrounded, in a data attribute of its mark. */
+ * picture also stands in a data attribute of its mark, digit for digit as the JSON has it. */
 #ifndef GV_REPORT_H
 #define GV_REPORT_H
 

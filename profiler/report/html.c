@@ -122,7 +122,7 @@ void gv_at(struct gv_html *h, const char *name, double value)
 void gv_data(struct gv_html *h, const char *name, double value)
 {
     if (isfinite(value))
-        gv_str_addf(h->out, " %s=\"%.17g\"", name, value);
+        gv_str_addf(h->out, " %s=\"%.12g\"", name, value);
 }
 
 void gv_text(struct gv_html *h, const char *text)

@@ -25,7 +25,7 @@ void gv_attrf(struct gv_html *h, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* A coordinate, one decimal. */
 void gv_at(struct gv_html *h, const char *name, double value);
-/* A figure as it is in memory, all its digits; nothing where it is not known (NAN). */
+/* A figure with the twelve digits that the JSON output has; nothing where it is not known (NAN). */
 void gv_data(struct gv_html *h, const char *name, double value);
 
 void gv_text(struct gv_html *h, const char *text);
@@ -55,7 +55,7 @@ void gv_svg_text(
  * follow; then gv_table_end. */
 void gv_table(struct gv_html *h, const char *caption, const char *const *headings, int n);
 void gv_table_end(struct gv_html *h);
-/* A cell with a figure: what is shown is rounded, `name` (an attribute) has all digits. */
+/* A cell with a figure: what is shown is rounded, `name` (an attribute) has all of its digits. */
 void gv_cell_figure(struct gv_html *h, const char *name, double value);
 
 /* A figure for people: two decimals under 100, one under 1000, else none; "-" for NAN. */

@@ -33,14 +33,25 @@ static bool is_wanted(const struct part *part, const struct gv_view *view)
     return (view->compared || !part->compared) && (view->profile || !part->profile);
 }
 
+/* "NCCL on GPUs 0-5 of HOST: tuned against default". */
 static void title_of(const struct gv_view *view, char *out, size_t size)
 {
-    char set[256];
+    const struct gv_compared *c = view->compared;
+    char set[256], others[160] = "";
     gv_gpuset_format(gv_view_gpus(view), set, sizeof(set));
-    if (view->compared)
-        snprintf(out, size, "NCCL on GPUs %s of %s, default and tuned", set, view->compared->host);
-    else
+    for (int s = 0; c && s < c->run.nsteers; s++) {
+        size_t n = strlen(others);
+        if (s != c->base)
+            snprintf(others + n, sizeof(others) - n, "%s%s", n ? ", " : "", c->run.steer[s].name);
+    }
+    if (!c)
         snprintf(out, size, "Profile %s", view->profile->name);
+    else if (!others[0])
+        snprintf(out, size, "NCCL on GPUs %s of %s", set, c->host);
+    else
+        snprintf(
+            out, size, "NCCL on GPUs %s of %s: %s against %s", set, c->host, others,
+            c->run.steer[c->base].name);
 }
 
 static void head(struct gv_html *h, const char *title)

@@ -90,6 +90,27 @@ static void add_variants(struct gv_str *out, const struct gv_compared *c)
             add_option(out, "--variant", c->run.steer[s].force);
 }
 
+/* Of two releases the run has one path only. */
+static void add_nccl(struct gv_str *out, const struct gv_compared *c)
+{
+    char version[16], words[48];
+    int last = 0, first = c->run.wiring[0].nccl_version;
+    bool two = false;
+    for (int s = 0; s < c->run.nsteers; s++)
+        two |= c->run.wiring[s].nccl_version != first;
+    if (!two) {
+        add_option(out, "--nccl", c->run.nccl_path);
+        return;
+    }
+    for (int s = 0; s < c->run.nsteers; s++) {
+        if (c->run.wiring[s].nccl_version == last)
+            continue;
+        last = c->run.wiring[s].nccl_version;
+        snprintf(words, sizeof(words), "libnccl.so.2 of %s", gv_nccl_format(last, version));
+        add_option(out, "--nccl", words);
+    }
+}
+
 static void again(struct gv_html *h, const struct gv_view *view)
 {
     const struct gv_compared *c = view->compared;
@@ -104,7 +125,7 @@ static void again(struct gv_html *h, const struct gv_view *view)
     add_option(&line, "--gpus", gv_gpuset_format(gv_view_gpus(view), text, sizeof(text)));
     if (c->profile[0])
         add_option(&line, "--profile", c->profile);
-    add_option(&line, "--nccl", c->run.nccl_path);
+    add_nccl(&line, c);
     add_operations(&line, c);
     add_sizes(&line, c);
     add_option(&line, "--type", gv_type_name(c->run.cases[0].type));
@@ -235,5 +256,5 @@ void gv_part_provenance(struct gv_html *h, const struct gv_view *view)
         gv_element(
             h, "p",
             "Every sample is in this file too, as JSON in its script element \"run\": it is what "
-            "gv100 compare --json prints, and gv100 compare reads it.");
+            "gv100 compare --save keeps, and gv100 compare reads it.");
 }

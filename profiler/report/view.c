@@ -95,7 +95,7 @@ const char *gv_view_class(const struct gv_view *view, int steer)
 void gv_mark_open(struct gv_html *h, const struct gv_view *view, int steer, double x, double y)
 {
     static const char *const shapes[STYLES] = {
-        "M-4 0A4 4 0 1 0 4 0A4 4 0 1 0-4 0Z", /* circle */
+        "M-5 0A5 5 0 1 0 5 0A5 5 0 1 0-5 0Z", /* circle */
         "M0-5.5L5.5 0L0 5.5L-5.5 0Z",         /* diamond */
         "M-4-4H4V4H-4Z",                      /* square */
         "M0-5L5 4H-5Z",                       /* triangle */
