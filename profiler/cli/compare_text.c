@@ -240,9 +240,36 @@ static void print_witness(const struct gv_compared *c)
     puts("");
 }
 
+/* One variant alone has nothing to be held against. */
+static void print_alone(const struct gv_compared *c)
+{
+    static const char *const heading[] = {"operation", "size",  "time us",
+                                          "algbw",     "busbw", "range"};
+    struct gv_table_text t = {.columns = 6};
+    gv_text_row(&t, heading, GV_DIM);
+    for (int k = 0; k < c->run.ncases; k++) {
+        struct gv_compared_side side = gv_compared_side_of(c, c->base, k);
+        const struct gv_case *what = &c->run.cases[k];
+        char op[40], size[40], us[24], alg[24], bus[24], between[40];
+        snprintf(op, sizeof(op), "%s%s", gv_op_name(what->op), what->in_place ? " (in place)" : "");
+        const char *cells[] = {
+            op,
+            gv_size_format(what->bytes, size, sizeof(size)),
+            gv_number(side.time_us, us),
+            gv_number(side.algbw_gbs, alg),
+            gv_number(side.busbw_gbs, bus),
+            range(&side.busbw, between)};
+        gv_text_row(&t, cells, GV_PLAIN);
+    }
+    gv_text_print(&t, 2);
+    puts("");
+}
+
 void gv_compared_text(const struct gv_compared *c)
 {
     print_head(c);
+    if (c->run.nsteers == 1)
+        print_alone(c);
     for (int s = 0; s < c->run.nsteers; s++)
         if (s != c->base) {
             print_rows(c, s);

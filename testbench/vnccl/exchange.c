@@ -53,9 +53,33 @@ unsigned char *gvv_slot(struct gvv_shared *s, int rank)
     return s->at + (2 * (size_t)rank + s->turn % 2) * gvv_room();
 }
 
-void gvv_turn(struct gvv_shared *s)
+/* One clock for all GPUs of a process: the first of its ranks moves it, the others find it moved.
+ */
+int gvv_end(struct gvh_comm *comm, void *stream, double us)
 {
+    static struct {
+        uint64_t key;
+        unsigned turns;
+    } passed[256]; /* by communicator; the oldest is forgotten, its ranks have long gone */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static int n;
+    struct gvv_shared *s = comm->moved;
+    int i = 0, rc = 0;
+    pthread_mutex_lock(&lock);
+    while (i < 256 && passed[i].key != comm->key)
+        i++;
+    if (i == 256) {
+        i = n++ % 256;
+        passed[i].key = comm->key;
+        passed[i].turns = 0;
+    }
     s->turn++;
+    if (passed[i].turns < s->turn) {
+        passed[i].turns = s->turn;
+        rc = gvv_pass(stream, us);
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
 }
 
 int gvv_meet(struct gvh_comm *comm, double *us)

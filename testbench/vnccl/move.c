@@ -81,8 +81,13 @@ static int alone(struct gvh_comm *comm, const struct gvh_call *call, size_t byte
 {
     if (gvv_pass(call->stream, 0))
         return failed(comm);
-    if (call->recv != call->send)
-        memcpy(call->recv, call->send, bytes < gvv_room() ? bytes : gvv_room());
+    struct gvv_ends ends = gvv_ends(bytes, gvv_room());
+    if (call->recv != call->send) {
+        memcpy(call->recv, call->send, ends.head);
+        memcpy(
+            (char *)call->recv + bytes - ends.tail, (const char *)call->send + bytes - ends.tail,
+            ends.tail);
+    }
     return GVH_SUCCESS;
 }
 
@@ -101,8 +106,7 @@ static int collective(struct gvh_comm *comm, const struct gvh_call *call)
     if ((rc = gvv_meet(comm, &us)))
         return rc;
     receive(comm, call, bytes);
-    gvv_turn(comm->moved);
-    return gvv_pass(call->stream, us) ? failed(comm) : GVH_SUCCESS;
+    return gvv_end(comm, call->stream, us) ? failed(comm) : GVH_SUCCESS;
 }
 
 static bool is_p2p(const struct gvh_task *task)
@@ -165,8 +169,7 @@ static int exchange(struct gvh_comm *comm, const struct gvh_task *tasks, int n, 
     if ((rc = gvv_meet(comm, &us)))
         return rc;
     receive_all(&x);
-    gvv_turn(comm->moved);
-    return gvv_pass(stream, us) ? failed(comm) : GVH_SUCCESS;
+    return gvv_end(comm, stream, us) ? failed(comm) : GVH_SUCCESS;
 }
 
 static int perform(struct gvh_comm *comm, const struct gvh_task *tasks, int n, int i)

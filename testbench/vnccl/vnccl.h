@@ -26,8 +26,8 @@ size_t gvv_room(void);
 struct gvv_shared *gvv_shared(struct gvh_comm *comm); /* NULL: cannot be mapped */
 /* This rank's room for the present call, then every rank's after gvv_meet. */
 unsigned char *gvv_slot(struct gvv_shared *shared, int rank);
-/* The call is over for this rank: the next one uses the other room. */
-void gvv_turn(struct gvv_shared *shared);
+/* The call is over for this rank: lets its time pass, and the next one uses the other room. */
+int gvv_end(struct gvh_comm *comm, void *stream, double us);
 /* All ranks of the call meet; `us` becomes rank 0's. 0 or a result. */
 int gvv_meet(struct gvh_comm *comm, double *us);
 

@@ -79,6 +79,14 @@ def results_are_checked():
                 check(f"{kind} {redop} {how}: cases", len(result["results"]), 3 * 11)
 
 
+def threads_and_one_rank():
+    args = ["--gpus", "0-3", "-o", OPERATIONS, "-b", "64K", "-e", "16M", "-f", "256", "--repeats", "1"]
+    busbw = [[r["bus_bw"] for r in run(*args, *how)["results"]] for how in ([], ["--threads"])]
+    check("threads and processes have one clock", busbw[0], busbw[1])
+    alone = run("--gpus", "6", "-o", OPERATIONS, "-b", "1M", "-e", "1M", "--repeats", "1", "--in-place")
+    check("one rank: right", [r["nwrong"] for r in alone["results"] if r["nwrong"] or not r["times"]], [])
+
+
 def saved_runs():
     path = os.path.join(FOLDER.name, "run.json")
     args = ["--virtual", "4028", "--gpus", "0,5", "--profile", "4028", "-b", "64K", "-e", "64M", "--variant", "bridge"]
@@ -311,6 +319,7 @@ def refused():
 published()
 edges_before_and_after()
 results_are_checked()
+threads_and_one_rank()
 saved_runs()
 sizes_of_a_job()
 two_releases()
