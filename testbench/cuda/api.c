@@ -10,6 +10,7 @@
 #define INVALID 1
 #define NOT_INITIALIZED 3
 #define INVALID_CONTEXT 201
+#define INVALID_HANDLE 400
 #define current gv_virtual_current
 
 /* Every entry point has its prototype here, from the one table that gv100 loads by. */
@@ -72,6 +73,7 @@ static const struct {
     {NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
     {GV_CU_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {GV_CU_ECC_UNCORRECTABLE, "CUDA_ERROR_ECC_UNCORRECTABLE",
      "uncorrectable ECC error encountered"},
     {GV_CU_PEER_ACCESS_UNSUPPORTED, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED",
@@ -452,7 +454,7 @@ gv_cu_result gv_v_event_record(gv_cu_event event, gv_cu_stream stream)
     struct gv_vop op = {.kind = GV_VOP_EVENT, .event = (struct gv_vevent *)event};
     ENTER_CONTEXT(w)
     if (op.event->gpu != ((struct gv_vstream *)stream)->gpu)
-        return leave(GV_CU_INVALID_HANDLE); /* as the driver: both must be of one context */
+        return leave(INVALID_HANDLE); /* as the driver: both must be of one context */
     op.event->at = -1;
     if (!((struct gv_vstream *)stream)->capture) {
         op.event->recorded++;

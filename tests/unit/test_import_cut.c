@@ -59,7 +59,7 @@ static int cut(const char *name, char *text, size_t len)
 
 static int one(const char *folder, const char *name)
 {
-    char path[PATH_MAX], text[32768];
+    char path[PATH_MAX + 256 + 2], text[32768];
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     FILE *f = fopen(path, "rb");
     assert_non_null(f);
