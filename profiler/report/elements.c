@@ -5,6 +5,8 @@
 #include "base/gv_size.h"
 #include "profiler/report/html.h"
 
+#define BROAD 380.0
+
 void gv_svg(
     struct gv_html *h, const char *id, double width, double height, double scale, const char *title,
     const char *description)
@@ -15,6 +17,10 @@ void gv_svg(
     gv_attrf(h, "viewBox", "0 0 %.0f %.0f", width, height);
     gv_attrf(h, "width", "%.0f", width * scale);
     gv_attrf(h, "height", "%.0f", height * scale);
+    if (width > BROAD) { /* scrolls in its figure rather than shrink to nothing */
+        gv_attr(h, "class", "broad");
+        gv_attrf(h, "style", "min-width:%.0fpx", 0.9 * width);
+    }
     gv_attr(h, "role", "img");
     gv_attrf(h, "aria-labelledby", "%s-title %s-desc", id, id);
     gv_open(h, "title");

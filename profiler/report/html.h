@@ -40,7 +40,7 @@ void gv_elementf(struct gv_html *h, const char *name, const char *fmt, ...)
 
 /* SVG: opens a picture of width x height units, shown `scale` pixels a unit, fewer where there is
  * less room, with the title and description that a screen reader says. `id` is unique in the page.
- * At most 360 units wide it is readable on a telephone. */
+ * Up to 380 units wide it is readable on a telephone; a broader one scrolls. */
 void gv_svg(
     struct gv_html *h, const char *id, double width, double height, double scale, const char *title,
     const char *description);

@@ -7,12 +7,15 @@
 #include "profiler/report/view.h"
 
 #define CELL 28.0
+#define SMALL 14.0 /* without figures in the cells: for many GPUs */
+#define MANY 16
 #define LEFT 36.0
 #define TOP 36.0
 
 struct matrix {
     const struct gv_view *view;
     int gpu[GV_MAX_GPUS], n; /* the profile's GPUs, in the page's numbers */
+    double cell;             /* width and height of one */
     struct gv_heat heat;
 };
 
@@ -46,6 +49,7 @@ static void collect(struct matrix *m)
     for (int i = 0; i < m->view->profile->ngpus; i++)
         if (m->view->from_profile[i] >= 0)
             m->gpu[m->n++] = m->view->from_profile[i];
+    m->cell = m->n > MANY ? SMALL : CELL;
     m->heat = (struct gv_heat){INFINITY, 0};
     for (int a = 0; a < m->n; a++)
         for (int b = 0; b < m->n; b++) {
@@ -92,10 +96,10 @@ static void cell_data(struct gv_html *h, const struct matrix *m, int a, int b, c
 static void draw_cell(struct gv_html *h, const struct matrix *m, int a, int b)
 {
     struct cell cell = cell_of(m, a, b);
-    double x = LEFT + b * CELL, y = TOP + a * CELL, place = 0;
+    double x = LEFT + b * m->cell, y = TOP + a * m->cell, place = 0;
     char colour[8], text[32];
     if (!cell.known) {
-        gv_svg_rect(h, "unknown", x, y, CELL, CELL);
+        gv_svg_rect(h, "unknown", x, y, m->cell, m->cell);
         return;
     }
     gv_open(h, "g");
@@ -104,36 +108,37 @@ static void draw_cell(struct gv_html *h, const struct matrix *m, int a, int b)
     gv_open_class(h, "rect", cell.p2p ? "cell" : "cell hatched");
     gv_at(h, "x", x);
     gv_at(h, "y", y);
-    gv_at(h, "width", CELL);
-    gv_at(h, "height", CELL);
+    gv_at(h, "width", m->cell);
+    gv_at(h, "height", m->cell);
     if (cell.p2p) {
         place = gv_heat_place(&m->heat, cell.gbs);
         gv_attr(h, "fill", gv_heat_colour(place, colour));
     }
     gv_close(h);
     const char *word = isfinite(cell.gbs) ? brief(cell.gbs, text) : letter(cell.state);
-    gv_svg_text(
-        h,
-        !cell.p2p                 ? "figure"
-        : gv_heat_is_light(place) ? "figure dark"
-                                  : "figure light",
-        x + CELL / 2, y + CELL / 2 + 3.5, "middle", word);
+    if (m->n <= MANY)
+        gv_svg_text(
+            h,
+            !cell.p2p                 ? "figure"
+            : gv_heat_is_light(place) ? "figure dark"
+                                      : "figure light",
+            x + m->cell / 2, y + m->cell / 2 + 3.5, "middle", word);
     gv_close(h);
 }
 
 static void draw_head(struct gv_html *h, const struct matrix *m)
 {
     char text[16];
-    gv_svg_text(h, "tick", LEFT + m->n * CELL / 2, 10, "middle", "to GPU");
+    gv_svg_text(h, "tick", LEFT + m->n * m->cell / 2, 10, "middle", "to GPU");
     gv_open_class(h, "text", "tick");
-    gv_attrf(h, "transform", "translate(10 %.1f) rotate(-90)", TOP + m->n * CELL / 2);
+    gv_attrf(h, "transform", "translate(10 %.1f) rotate(-90)", TOP + m->n * m->cell / 2);
     gv_attr(h, "text-anchor", "middle");
     gv_text(h, "from GPU");
     gv_close(h);
     for (int i = 0; i < m->n; i++) {
         snprintf(text, sizeof(text), "%d", m->gpu[i]);
-        gv_svg_text(h, "tick strong", LEFT + (i + 0.5) * CELL, TOP - 6, "middle", text);
-        gv_svg_text(h, "tick strong", LEFT - 6, TOP + (i + 0.5) * CELL + 4, "end", text);
+        gv_svg_text(h, "tick strong", LEFT + (i + 0.5) * m->cell, TOP - 6, "middle", text);
+        gv_svg_text(h, "tick strong", LEFT - 6, TOP + (i + 0.5) * m->cell + 4, "end", text);
     }
 }
 
@@ -183,7 +188,7 @@ static void draw_legend(struct gv_html *h, const struct matrix *m, double y, dou
 
 static void draw(struct gv_html *h, const struct matrix *m)
 {
-    double width = LEFT + m->n * CELL + 2, height = TOP + m->n * CELL + 76;
+    double width = LEFT + m->n * m->cell + 2, height = TOP + m->n * m->cell + 76;
     if (width < 270)
         width = 270;
     gv_svg(
@@ -196,11 +201,11 @@ static void draw(struct gv_html *h, const struct matrix *m)
     for (int a = 0; a < m->n; a++)
         for (int b = 0; b < m->n; b++) {
             if (a == b)
-                gv_svg_rect(h, "self", LEFT + b * CELL, TOP + a * CELL, CELL, CELL);
+                gv_svg_rect(h, "self", LEFT + b * m->cell, TOP + a * m->cell, m->cell, m->cell);
             else
                 draw_cell(h, m, a, b);
         }
-    draw_legend(h, m, TOP + m->n * CELL + 24, width);
+    draw_legend(h, m, TOP + m->n * m->cell + 24, width);
     gv_close(h);
 }
 

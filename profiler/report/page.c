@@ -137,6 +137,11 @@ static void summary(struct gv_html *h, const struct gv_view *view)
 {
     const struct gv_compared *c = view->compared;
     char version[16];
+    if (c ? c->virtual_machine : view->profile->provenance.kind == GV_VIRTUAL) {
+        gv_open_class(h, "p", "alarm");
+        gv_text(h, "Virtual machine: no figure on this page is a board's.");
+        gv_close(h);
+    }
     if (!c)
         return;
     gv_open(h, "p");
@@ -144,11 +149,6 @@ static void summary(struct gv_html *h, const struct gv_view *view)
         h, "NCCL %s, %d ranks, %s.", gv_nccl_format(c->run.nccl_version, version), c->run.nranks,
         c->date);
     gv_close(h);
-    if (c->virtual_machine) {
-        gv_open_class(h, "p", "alarm");
-        gv_text(h, "Virtual machine: no figure on this page is a board's.");
-        gv_close(h);
-    }
     for (int s = 0; s < c->run.nsteers; s++)
         if (s != c->base)
             verdicts(h, c, s);
