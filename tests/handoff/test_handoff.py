@@ -147,7 +147,8 @@ def test_auto():
         out.write(whole.replace("p2p: verified", "p2p: unverified"))
     auto("pair not verified", MAPPED, "not verified", path=other)
     with open(other, "w") as out:
-        out.write(re.sub("policy:", "policy:\n  min_gain: 0.99", re.sub("  min_gain:.*\n", "", whole)))
+        without = re.sub("^policy:\n(  .*\n)*", "", whole, flags=re.M)
+        out.write(without.replace("complete: true", "policy:\n  min_gain: 0.99\ncomplete: true"))
     auto("less than min_gain", MAPPED, "less than min_gain", path=other)
     check("saved a tie", gv100(*save, "--bytes", "1M", "--compute-us", "1000000").returncode, 0)
     auto("tie", MAPPED, "the profile says tie")
