@@ -69,9 +69,19 @@ static void describe_end(const struct process *p, int status, char *out, size_t 
         snprintf(out, size, "the process ended with status %d", WEXITSTATUS(status));
 }
 
+static struct process procs[GV_MAX_GPUS];
+
+/* Told to stop: the processes go, and what is left is said and removed as ever. */
+static void stop(int number)
+{
+    (void)number;
+    for (int i = 0; i < GV_MAX_GPUS; i++)
+        if (procs[i].pid > 0)
+            kill(procs[i].pid, SIGKILL);
+}
+
 static int run(const struct gvh_job *job, char **argv)
 {
-    static struct process procs[GV_MAX_GPUS];
     static char lost[GV_MAX_GPUS][64];
     const char *files[GV_MAX_GPUS];
     int nprocs = job->mode == GVH_THREADS ? 1 : gv_gpuset_count(job->all), n = 0;
@@ -86,9 +96,14 @@ static int run(const struct gvh_job *job, char **argv)
             break;
         }
     }
-    for (int left = n; left > 0; left--) {
+    signal(SIGTERM, stop);
+    signal(SIGINT, stop);
+    for (int left = n; left > 0;) {
         int status;
         pid_t pid = wait(&status);
+        if (pid < 0)
+            continue;
+        left--;
         for (int i = 0; i < n; i++)
             if (procs[i].pid == pid)
                 describe_end(&procs[i], status, lost[procs[i].first], sizeof(lost[0]));
