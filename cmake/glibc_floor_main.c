@@ -51,17 +51,23 @@ typedef unsigned long size;
 double old_pow(double, double);
 double old_exp(double);
 double old_log(double);
+double old_exp2(double);
+double old_log2(double);
 int old_setaffinity(unsigned long, size, const void *);
 int old_getaffinity(unsigned long, size, void *);
 OLD(old_pow, "pow", BASE);
 OLD(old_exp, "exp", BASE);
 OLD(old_log, "log", BASE);
+OLD(old_exp2, "exp2", BASE);
+OLD(old_log2, "log2", BASE);
 OLD(old_setaffinity, "pthread_setaffinity_np", AFFINITY);
 OLD(old_getaffinity, "pthread_getaffinity_np", AFFINITY);
 
 HIDDEN double pow(double x, double y);
 HIDDEN double exp(double x);
 HIDDEN double log(double x);
+HIDDEN double exp2(double x);
+HIDDEN double log2(double x);
 HIDDEN int pthread_setaffinity_np(unsigned long thread, size n, const void *cpus);
 HIDDEN int pthread_getaffinity_np(unsigned long thread, size n, void *cpus);
 
@@ -78,6 +84,16 @@ double exp(double x)
 double log(double x)
 {
     return old_log(x);
+}
+
+double exp2(double x)
+{
+    return old_exp2(x);
+}
+
+double log2(double x)
+{
+    return old_log2(x);
 }
 
 int pthread_setaffinity_np(unsigned long thread, size n, const void *cpus)
