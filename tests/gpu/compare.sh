@@ -24,7 +24,9 @@ run() { # name, seconds, arguments: the table on stdout, the run in $out/NAME.js
   "$build/bin/gv100" compare "$out/$name.json" --json > "$out/$name.again.json" &&
     python3 - "$out/$name.json" "$out/$name.again.json" << 'PY' || failed=1
 import json, sys
-a, b = (json.load(open(p)) for p in sys.argv[1:])
+# --json prints twelve digits, the saved run holds all of them
+digits = lambda text: float("%.12g" % float(text))
+a, b = (json.load(open(p), parse_float=digits) for p in sys.argv[1:])
 print("saved run read again:", "the same" if a == b else "DIFFERS")
 sys.exit(a != b)
 PY
