@@ -6,4 +6,6 @@
  * process; called once, before NCCL looks at the net slot. */
 void gv_net_slot_name(const char *name);
 
+extern const struct gv_env_v1 ncclEnvPlugin_v1;
+
 #endif

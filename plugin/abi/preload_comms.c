@@ -1,6 +1,6 @@
 #include "plugin/abi/preload_comms.h"
+#include "plugin/core/gv_locks.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 struct known {
@@ -12,7 +12,6 @@ struct known {
 
 /* Communicators alive in this process, by handle. A job has a handful, so a list does. */
 static struct known *all;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under the lock. Takes the handle's record out of the list. */
 static struct known *unlink_known(void *handle)
@@ -44,26 +43,26 @@ void gv_handle_add(void *handle, struct gv_comm *comm)
     k->handle = handle;
     k->comm = comm;
     gv_comm_hold(comm);
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_HANDLES);
     struct known *before = unlink_known(handle);
     k->next = all;
     all = k;
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_HANDLES);
     forget(before);
 }
 
 void gv_handle_remove(void *handle)
 {
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_HANDLES);
     struct known *k = unlink_known(handle);
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_HANDLES);
     forget(k);
 }
 
 bool gv_handle_child(void *handle, bool shrink, struct gv_parent *out)
 {
     bool found = false;
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_HANDLES);
     for (struct known *k = all; k && !found; k = k->next) {
         if (k->handle != handle)
             continue;
@@ -77,6 +76,6 @@ bool gv_handle_child(void *handle, bool shrink, struct gv_parent *out)
             .child = shrink ? k->shrinks++ : k->splits++,
         };
     }
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_HANDLES);
     return found;
 }

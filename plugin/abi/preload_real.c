@@ -1,20 +1,28 @@
 #include "plugin/abi/preload_real.h"
 
 #include <dlfcn.h>
-#include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
-static const void *own_base(void)
-{
-    static const char here;
-    Dl_info info;
-    return dladdr(&here, &info) ? info.dli_fbase : NULL;
-}
+#include "plugin/abi/gv_nccl_abi.h"
+#include "plugin/abi/gv_slots.h"
 
-static int is_ours(const void *function)
+/* Whether `function` is an interposed one: this library's, or that of a second copy of it which is
+ * preloaded as well. Only we export an env plugin of this name beside NCCL's calls. */
+static bool is_ours(const void *function)
 {
-    Dl_info info;
-    return dladdr(function, &info) && info.dli_fbase == own_base();
+    Dl_info info, theirs;
+    if (!dladdr(function, &info) || !info.dli_fname)
+        return false;
+    void *object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!object)
+        return false;
+    const struct gv_env_v1 *env = dlsym(object, "ncclEnvPlugin_v1");
+    bool ours = env && dladdr(env, &theirs) && theirs.dli_fbase == info.dli_fbase &&
+                !strcmp(env->name, ncclEnvPlugin_v1.name);
+    dlclose(object);
+    return ours;
 }
 
 /* dlsym in the scope of one loaded object. For the program itself that scope is the global one,

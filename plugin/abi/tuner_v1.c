@@ -1,11 +1,11 @@
 /* Tuner slot v1 (NCCL 2.19, 2.20). Its calls carry no context: nothing says which communicator
  * asks. So advice is given only while all communicators of the process share one table. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "plugin/abi/gv_nccl_abi.h"
 #include "plugin/abi/tuner_core.h"
+#include "plugin/core/gv_locks.h"
 
 /* Communicators alive, and the table they share; NULL while they differ. `keeper` holds a
  * communicator that has this table, since destroy does not say which one it ends. All but `shared`
@@ -13,14 +13,13 @@
 static int live;
 static struct gv_comm *keeper;
 static _Atomic(const struct gv_table *) shared;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int init(size_t nranks, size_t nnodes, gv_logger logger)
 {
     struct gv_init canonical = {.nranks = nranks, .nnodes = nnodes};
     struct gv_comm *comm = gv_tuner_init(&canonical, logger);
     const struct gv_table *table = comm ? gv_comm_table(comm) : NULL;
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_TUNER_V1);
     if (!live++ && table) {
         keeper = comm;
         comm = NULL;
@@ -28,7 +27,7 @@ static int init(size_t nranks, size_t nnodes, gv_logger logger)
     } else if (atomic_load(&shared) != table) {
         atomic_store(&shared, NULL);
     }
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_TUNER_V1);
     gv_comm_put(comm);
     return GV_NCCL_SUCCESS;
 }
@@ -36,13 +35,13 @@ static int init(size_t nranks, size_t nnodes, gv_logger logger)
 static int destroy(void)
 {
     struct gv_comm *last = NULL;
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_TUNER_V1);
     if (live && !--live) {
         last = keeper;
         keeper = NULL;
         atomic_store(&shared, NULL);
     }
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_TUNER_V1);
     gv_comm_put(last);
     return GV_NCCL_SUCCESS;
 }

@@ -1,6 +1,5 @@
 #include "plugin/core/gv_decision.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +9,12 @@
 #include "plugin/core/gv_env.h"
 #include "plugin/core/gv_force.h"
 #include "plugin/core/make_file.h"
+#include "plugin/core/gv_locks.h"
 
 /* Decisions made in this process, newest first by last_used. A training job has a handful. */
 #define CACHE 64
 static struct gv_decision *cache[CACHE];
 static uint64_t clock_ticks;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool differs_from_one(const char *name)
 {
@@ -242,7 +241,7 @@ gv_decision_get(const struct gv_question *question, const struct gv_user_setting
      * ranks of a process do the work once. */
     bool plain = !user->transport && !user->algorithm && !user->topology && !user->nvb;
     struct gv_decision *d = NULL;
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_DECISIONS);
     if (plain)
         d = find(question);
     if (!d) {
@@ -257,7 +256,7 @@ gv_decision_get(const struct gv_question *question, const struct gv_user_setting
         d->users++;
         d->last_used = ++clock_ticks;
     }
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_DECISIONS);
     return d;
 }
 
@@ -265,10 +264,10 @@ void gv_decision_put(struct gv_decision *d)
 {
     if (!d)
         return;
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_DECISIONS);
     if (d->users < 0)
         decision_free(d);
     else
         d->users--;
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_DECISIONS);
 }

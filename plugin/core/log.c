@@ -2,17 +2,18 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/gv_hash.h"
 #include "base/gv_str.h"
 #include "plugin/core/gv_env.h"
+#include "plugin/core/gv_locks.h"
 
 #define QUEUE 16
 #define LINE 768
@@ -30,7 +31,6 @@ static struct line queue[QUEUE];
 static int queued;
 static uint64_t seen[SEEN];
 static unsigned nseen;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under the lock. */
 static bool said_before(const char *text)
@@ -47,11 +47,11 @@ static void put(enum gv_level level, bool once, const char *fmt, va_list ap)
 {
     struct line line = {.level = level};
     vsnprintf(line.text, sizeof(line.text), fmt, ap);
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_LOG);
     bool drop = queued == QUEUE || (once && said_before(line.text));
     if (!drop)
         queue[queued++] = line;
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_LOG);
     if (!drop && level == GV_LOG_WARN)
         gv_log_event("warning", line.text);
 }
@@ -83,11 +83,11 @@ void gv_log_flush(gv_logger logger)
     if (!logger)
         return;
     struct line lines[QUEUE];
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_LOG);
     int n = queued;
     memcpy(lines, queue, sizeof(lines[0]) * (size_t)n);
     queued = 0;
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_LOG);
     for (int i = 0; i < n; i++)
         gv_log_now(logger, lines[i].level, lines[i].text);
 }
@@ -116,8 +116,11 @@ static void append(struct gv_str *s)
         int fd =
             open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
         if (fd >= 0) {
-            ssize_t n = write(fd, s->data, s->len);
-            (void)n; /* a log that cannot be written is no reason to disturb the job */
+            /* A pipe whose reader is gone would end the job. One that cannot be written is no
+             * reason to disturb it. */
+            struct stat st;
+            ssize_t n = fstat(fd, &st) || S_ISFIFO(st.st_mode) ? 0 : write(fd, s->data, s->len);
+            (void)n;
             close(fd);
         }
     }

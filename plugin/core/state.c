@@ -7,6 +7,7 @@
 #include "base/gv_hash.h"
 #include "config/gv_stamp.h"
 #include "plugin/core/gv_env.h"
+#include "plugin/core/gv_locks.h"
 #include "plugin/core/gv_log.h"
 #include "plugin/policy/gv_policy.h"
 
@@ -93,6 +94,7 @@ static void load(void)
 {
     struct gv_state *s = &the_state;
     struct gv_error err = {0};
+    gv_locks_survive_fork();
     for (int i = 0; i < GV_MAX_GPUS; i++)
         s->to_profile[i] = -1;
     const char *off = gv_env_get("GV100_DISABLE");

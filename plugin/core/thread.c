@@ -4,18 +4,18 @@
 
 #include "plugin/core/gv_comm.h"
 #include "plugin/core/gv_driver.h"
+#include "plugin/core/gv_locks.h"
 
-/* The thread's communicator, and whether its look-ups belong to it. The first key's destructor gives
- * the communicator back when a thread ends in the middle of an init; the library is never unloaded,
- * so the destructor is always there. No _Thread_local: in a library that was opened late the loader
- * allocates those at first use, and ends the process where it cannot. */
+/* The thread's communicator, and whether its look-ups belong to it. The first key's destructor
+ * gives the communicator back when a thread ends in the middle of an init; the library is never
+ * unloaded, so the destructor is always there. No _Thread_local: in a library that was opened late
+ * the loader allocates those at first use, and ends the process where it cannot. */
 static pthread_key_t mine_key, armed_key;
 static bool have_keys;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Communicators whose init thread is not known yet. */
 static struct gv_comm *listed;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void thread_ends(void *comm)
 {
@@ -83,16 +83,16 @@ void gv_comm_drop(void)
 void gv_comm_list(struct gv_comm *comm)
 {
     gv_comm_hold(comm);
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_LISTED);
     comm->next = listed;
     listed = comm;
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_LISTED);
 }
 
 void gv_comm_unlist(struct gv_comm *comm)
 {
     bool found = false;
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_LISTED);
     for (struct gv_comm **p = &listed; *p; p = &(*p)->next) {
         if (*p != comm)
             continue;
@@ -100,7 +100,7 @@ void gv_comm_unlist(struct gv_comm *comm)
         found = true;
         break;
     }
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_LISTED);
     if (found)
         gv_comm_put(comm);
 }
@@ -133,19 +133,19 @@ static struct gv_comm *only_candidate(int gpu)
 
 static struct gv_comm *bind(void)
 {
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_LISTED);
     bool any = listed != NULL;
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_LISTED);
     if (!any)
         return NULL;
     int gpu = gpu_of_this_thread();
     if (gpu < 0)
         return NULL;
-    pthread_mutex_lock(&lock);
+    gv_lock(GV_LOCK_LISTED);
     struct gv_comm *comm = only_candidate(gpu);
     if (comm)
         gv_comm_arm(comm);
-    pthread_mutex_unlock(&lock);
+    gv_unlock(GV_LOCK_LISTED);
     if (comm)
         gv_comm_unlist(comm);
     return comm;
