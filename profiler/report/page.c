@@ -22,6 +22,7 @@ static const struct part parts[] = {
     {"host-links-part", "Host links", false, true, gv_part_host_links},
     {"handoffs", "Stage hand-offs", false, true, gv_part_handoffs},
     {"groups", "What the profile measured", false, true, gv_part_groups},
+    {"witness", "nccl-tests as a witness", true, false, gv_part_witness},
     {"provenance", "Provenance and settings", false, false, gv_part_provenance},
 };
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
@@ -29,6 +30,8 @@ static const struct part parts[] = {
 static bool is_wanted(const struct part *part, const struct gv_view *view)
 {
     if (part->write == gv_part_handoffs && view->profile && !view->profile->nhandoffs)
+        return false;
+    if (part->write == gv_part_witness && (!view->compared || !view->compared->witness_program[0]))
         return false;
     return (view->compared || !part->compared) && (view->profile || !part->profile);
 }

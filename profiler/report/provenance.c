@@ -135,6 +135,8 @@ static void again(struct gv_html *h, const struct gv_view *view)
     snprintf(text, sizeof(text), "%d", repeats_of(c));
     add_option(&line, "--repeats", text);
     add_variants(&line, c);
+    if (c->witness_program[0])
+        add_option(&line, "--with", c->witness_program);
     gv_open(h, "p");
     gv_text(h, "Measure again:");
     gv_close(h);
