@@ -36,14 +36,18 @@ static int no_properties(int dev, void *props)
     return GV_NCCL_INTERNAL_ERROR;
 }
 
+/* A rank without a usable profile registers too, as one on no GPU: else the others would take
+ * themselves for the whole communicator and hand over a plan that this rank does not have. */
 static void announce(uint64_t comm_id)
 {
     const struct gv_state *state = gv_state();
     char bus_id[20];
-    if (!state->usable ||
+    if (state->disabled ||
         gv_comm_of_this_thread()) /* an interposed init call announced it already */
         return;
-    int gpu = gv_driver_current(NULL, bus_id) ? gv_state_gpu(state, bus_id) : -1;
+    int gpu = -1;
+    if (state->usable && gv_driver_current(NULL, bus_id))
+        gpu = gv_state_gpu(state, bus_id);
     struct gv_comm *comm = gv_comm_new(comm_id, gpu, 0, gv_release_env);
     if (!comm)
         return;

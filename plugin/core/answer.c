@@ -101,8 +101,7 @@ static bool hook_may_be_answered(const char *user)
 
 static const char *net_plugin(const struct gv_state *state, const char *user)
 {
-    if (!state->usable)
-        return gv_answer_names_us(user) ? "none" : user;
+    (void)state; /* a rank without a profile registers as well: the others must know of it */
     if (hook_may_be_answered(user))
         return GV_SONAME;
     gv_log_once(
@@ -113,7 +112,8 @@ static const char *net_plugin(const struct gv_state *state, const char *user)
 
 static const char *topology_file(const struct gv_state *state, const char *user)
 {
-    struct gv_comm *comm = state->usable ? gv_comm_of_this_thread() : NULL;
+    (void)state; /* also where no plan is possible: the other ranks wait for this one's word */
+    struct gv_comm *comm = gv_comm_of_this_thread();
     if (!comm)
         return user;
     gv_comm_decide(comm, 0, 0, true);

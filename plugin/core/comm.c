@@ -40,6 +40,8 @@ struct gv_comm *gv_comm_new(uint64_t key, int gpu, int nranks, int nccl_version)
     comm->entry = gv_registry_join(folder, key, gpu, &err);
     if (!comm->entry)
         gv_error_format(&err, comm->trouble, sizeof(comm->trouble));
+    if (!gv_state()->usable)
+        comm->trouble[0] = '\0'; /* why there is no plan was said when the profile was read */
     return comm;
 }
 

@@ -147,6 +147,12 @@ for release in ("2.28.9", "2.23.4"):
     comm = host("--release", release, "--mode", "processes", "--comm", "0-5", "--rank-env",
                 f"3:GV100_PROFILE={other}", status=0)[0]
     default_with_warning(f"{release}: another profile on one rank", comm)
+    comms = host("--release", release, "--mode", "processes", "--comm", "0-5", "--comm", "0-5",
+                 "--rank-env", "3:GV100_PROFILE=/absent.yaml", status=0)
+    for comm in comms:
+        check(f"{release}: no profile on one rank", (transports(comm), comm["consistent"],
+                                                      comm["init_ms"] < 2500), (S6, True, True))
+    default_with_warning(f"{release}: no profile on one rank", comms[0], "absent.yaml")
     # nRanks is known before the topology only by preload; else the guess is found wrong at the
     # tuner's init, is said once, and ends plans for these processes
     comms = host("--release", release, "--mode", "processes", "--comm", "0-5", "--comm", "0-5",
