@@ -1,5 +1,5 @@
-/* A program that splits a communicator it does not have: the shortest way through an interposed call
- * to NCCL itself. Prints what came back. */
+/* A program that splits a communicator it does not have: the shortest way through an interposed
+ * call to NCCL itself. Prints what came back. */
 #include <stdio.h>
 
 int ncclCommSplit(void *parent, int color, int key, void **comm, void *config);

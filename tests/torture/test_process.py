@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 BIN, LIB = os.environ["GV_BIN_DIR"], os.environ["GV_LIB_DIR"]
 PLUGIN = os.path.join(LIB, "libnccl-tuner-gv100.so")
@@ -68,13 +69,12 @@ with tempfile.TemporaryDirectory() as folder:
 
 
 def milliseconds(preload):
-    """Of ls, the best of some runs: start, the plugin's loading, end."""
+    """Of true, the best of many: its start, the plugin's loading, its end."""
     best = 1e9
-    for _ in range(10):
-        begin = os.times().elapsed, os.times().children_user + os.times().children_system
-        for _ in range(20):
-            run("true", preload=preload)
-        best = min(best, (os.times().elapsed - begin[0]) / 20 * 1e3)
+    for _ in range(200):
+        begin = time.perf_counter()
+        run("true", preload=preload)
+        best = min(best, (time.perf_counter() - begin) * 1e3)
     return best
 
 
