@@ -88,8 +88,12 @@ const char *gv_answer_net_name(void)
  * after it. */
 static bool hook_may_be_answered(const char *user)
 {
-    const char *who, *net = gv_env_get("NCCL_NET");
+    const char *who, *net = gv_env_get("NCCL_NET"),
+                     *count = gv_env_get("NCCL_NET_PLUGIN_REF_COUNT");
     if (net && *net && strcasecmp(net, "IB") != 0 && strcasecmp(net, "Socket") != 0)
+        return false;
+    /* Counted, the hook would be closed after the first rank and the others would not reach it. */
+    if (count && *count && strcmp(count, "0") != 0)
         return false;
     if (gv_proof_environment(&who) == GV_NODES_ONE)
         return true;
@@ -101,12 +105,16 @@ static bool hook_may_be_answered(const char *user)
 
 static const char *net_plugin(const struct gv_state *state, const char *user)
 {
-    (void)state; /* a rank without a profile registers as well: the others must know of it */
-    if (hook_may_be_answered(user))
+    /* A rank without a profile registers as well, since the others must know of it, but takes
+     * nothing from its user for that. */
+    bool theirs = user && *user && !gv_answer_names_us(user);
+    if ((state->usable || !theirs) && hook_may_be_answered(user))
         return GV_SONAME;
     gv_log_once(
-        GV_LOG_INFO, "a net plugin of the user's is in use, so transports stay NCCL's default; "
-                     "GV100_SINGLE_NODE=1 says that no network is needed");
+        GV_LOG_INFO,
+        "the net slot is taken (a net plugin of the user's, NCCL_NET or "
+        "NCCL_NET_PLUGIN_REF_COUNT), "
+        "so transports stay NCCL's default; GV100_SINGLE_NODE=1 says that no network is needed");
     return user;
 }
 

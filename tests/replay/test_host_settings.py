@@ -87,4 +87,11 @@ for release in ("2.28.9", "2.32.3", "2.23.4", "2.27.7"):
             if protocol:
                 check(f"{where}: protocol", comm["protocol"], protocol)
 
+# Counted, the early hook would be closed after the first rank: it is not taken, and nobody waits.
+for release in ("2.28.9", "2.32.3"):
+    comm = run(release, {"NCCL_NET_PLUGIN_REF_COUNT": "1"})
+    check(f"{release} REF_COUNT: transports", (transports(comm), comm["topology_file"], comm["error"]),
+          ("PPPPSS", False, None))
+    check(f"{release} REF_COUNT: said", len([l for l in comm["log"] if "the net slot is taken" in l]) > 0, True)
+
 done()
