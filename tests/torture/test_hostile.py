@@ -121,21 +121,21 @@ check("nothing was made in another's folder", os.listdir(path("f-open")), [])
 
 # The name that everybody can foresee: /dev/shm/gv100-<uid>.
 DEFAULT = f"/dev/shm/gv100-{VICTIM}"
-if not os.path.lexists(DEFAULT):
-    for what in ("folder", "link", "fifo"):
-        if what == "folder":
-            os.mkdir(DEFAULT, 0o777)
-            os.chown(DEFAULT, ATTACKER, ATTACKER)
-        elif what == "link":
-            os.symlink(TARGET, DEFAULT)
-        else:
-            os.mkfifo(DEFAULT, 0o666)
-        goes_on(f"the registry's own name is a {what}", env={"GV100_SHM_DIR": ""})
-        if what == "folder":
-            check("and nothing was put into it", os.listdir(DEFAULT), [])
-            os.rmdir(DEFAULT)
-        else:
-            os.unlink(DEFAULT)
+shutil.rmtree(DEFAULT, ignore_errors=True)  # the victim's own, of the jobs above
+for what in ("folder", "link", "fifo"):
+    if what == "folder":
+        os.mkdir(DEFAULT, 0o777)
+        os.chown(DEFAULT, ATTACKER, ATTACKER)
+    elif what == "link":
+        os.symlink(TARGET, DEFAULT)
+    else:
+        os.mkfifo(DEFAULT, 0o666)
+    goes_on(f"the registry's own name is a {what}", env={"GV100_SHM_DIR": ""})
+    if what == "folder":
+        check("and nothing was put into it", os.listdir(DEFAULT), [])
+        os.rmdir(DEFAULT)
+    else:
+        os.unlink(DEFAULT)
 
 # Entries inside the victim's own folder, left by whoever: swept, or gone around.
 inside = own_folder("f-inside")
@@ -231,5 +231,6 @@ check("the pipe is still one", stat.S_ISFIFO(os.stat(path("l-fifo")).st_mode), T
 check("nothing in the target", os.listdir(TARGET), [])
 
 shutil.rmtree(FOLDER)
+shutil.rmtree(DEFAULT, ignore_errors=True)
 print(f"{len(failed)} failed")
 sys.exit(1 if failed else 0)
