@@ -7,6 +7,9 @@
 
 #define SEED 0x51ed270bu
 #define DEADLINE_S 20
+/* Units of 16 bytes that the control looks at: each is found wrong, and counted over the host link.
+ */
+#define CONTROL 4096
 
 struct verification {
     struct gv_handoff *h;
@@ -36,12 +39,12 @@ static void release(struct verification *v)
 }
 
 static gv_cu_result launch(
-    struct verification *v, int side, const char *kernel, gv_cu_ptr buffer, unsigned seed,
-    gv_cu_ptr result)
+    struct verification *v, int side, const char *kernel, gv_cu_ptr buffer, uint64_t n16,
+    unsigned seed, gv_cu_ptr result)
 {
     struct gv_pattern_args args = {
         .buffer = buffer,
-        .n16 = v->h->bytes / 16,
+        .n16 = n16,
         .result = result,
         .seed = seed,
         .ranks = 1,
@@ -81,9 +84,10 @@ static int through(struct verification *v, uint64_t *wrong)
     struct gv_handoff *h = v->h;
     uint64_t *found = v->result;
     void *at;
+    uint64_t n16 = h->bytes / 16;
     for (int i = 0; i < 4; i++)
         found[i] = i % 2 ? ~0ull : 0;
-    gv_cu_result rc = launch(v, 0, "gv_fill", v->from, SEED, 0);
+    gv_cu_result rc = launch(v, 0, "gv_fill", v->from, n16, SEED, 0);
     if (rc)
         return rc;
     int sent = gv_handoff_send(
@@ -92,8 +96,10 @@ static int through(struct verification *v, uint64_t *wrong)
     if (sent)
         return -1;
     /* The second one looks for another pattern: had it found that, nothing would be compared. */
-    rc = launch(v, 1, "gv_check", (gv_cu_ptr)(uintptr_t)at, SEED, v->result_at);
-    rc = rc ? rc : launch(v, 1, "gv_check", (gv_cu_ptr)(uintptr_t)at, ~SEED, v->result_at + 16);
+    rc = launch(v, 1, "gv_check", (gv_cu_ptr)(uintptr_t)at, n16, SEED, v->result_at);
+    n16 = n16 < CONTROL ? n16 : CONTROL;
+    rc =
+        rc ? rc : launch(v, 1, "gv_check", (gv_cu_ptr)(uintptr_t)at, n16, ~SEED, v->result_at + 16);
     gv_handoff_done(h, (struct CUstream_st *)h->gpus.device[1].stream[0]);
     rc = rc ? rc : finish(h);
     *wrong = found[0];
