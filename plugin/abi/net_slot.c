@@ -8,7 +8,6 @@
 #include "plugin/abi/gv_slots.h"
 #include "plugin/core/gv_answer.h"
 #include "plugin/core/gv_comm.h"
-#include "plugin/core/gv_driver.h"
 
 static int unused(void)
 {
@@ -41,13 +40,10 @@ static int no_properties(int dev, void *props)
 static void announce(uint64_t comm_id)
 {
     const struct gv_state *state = gv_state();
-    char bus_id[20];
     if (state->disabled ||
         gv_comm_of_this_thread()) /* an interposed init call announced it already */
         return;
-    int gpu = -1;
-    if (state->usable && gv_driver_current(NULL, bus_id))
-        gpu = gv_state_gpu(state, bus_id);
+    int gpu = state->usable ? gv_state_current_gpu() : -1;
     struct gv_comm *comm = gv_comm_new(comm_id, gpu, 0, gv_release_env);
     if (!comm)
         return;

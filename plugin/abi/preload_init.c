@@ -11,25 +11,12 @@
 #include "plugin/abi/gv_release.h"
 #include "plugin/abi/preload_comms.h"
 #include "plugin/abi/preload_real.h"
-#include "plugin/core/gv_driver.h"
 #include "plugin/core/gv_env.h"
 #include "plugin/core/gv_state.h"
 
 #define CALLER __builtin_return_address(0)
 
 typedef struct gv_nccl_unique_id unique_id;
-
-static int gpu_of_caller(void)
-{
-    char bus_id[20];
-    return gv_driver_current(NULL, bus_id) ? gv_state_gpu(gv_state(), bus_id) : -1;
-}
-
-static int gpu_of_ordinal(int ordinal)
-{
-    char bus_id[20];
-    return gv_driver_ordinal(ordinal, bus_id) ? gv_state_gpu(gv_state(), bus_id) : -1;
-}
 
 /* NULL where nothing can be planned in this process, or memory is short. */
 static struct gv_comm *announce(uint64_t key, int gpu, int nranks, const void *real)
@@ -87,7 +74,7 @@ int ncclCommInitRank(void **comm, int nranks, unique_id id, int rank)
     if (!real)
         return GV_NCCL_INTERNAL_ERROR;
     uint64_t key = gv_hash_bytes(GV_HASH_START, &id, sizeof(id));
-    struct gv_comm *ours = announce(key, gpu_of_caller(), nranks, (const void *)real);
+    struct gv_comm *ours = announce(key, gv_state_current_gpu(), nranks, (const void *)real);
     int result;
     WITH_THREAD(ours, real(comm, nranks, id, rank));
     return finish(ours, result, comm ? __atomic_load_n(comm, __ATOMIC_ACQUIRE) : NULL);
@@ -99,7 +86,7 @@ int ncclCommInitRankConfig(void **comm, int nranks, unique_id id, int rank, void
     if (!real)
         return GV_NCCL_INTERNAL_ERROR;
     uint64_t key = gv_hash_bytes(GV_HASH_START, &id, sizeof(id));
-    struct gv_comm *ours = announce(key, gpu_of_caller(), nranks, (const void *)real);
+    struct gv_comm *ours = announce(key, gv_state_current_gpu(), nranks, (const void *)real);
     int result;
     WITH_THREAD(ours, real(comm, nranks, id, rank, config));
     return finish(ours, result, comm ? __atomic_load_n(comm, __ATOMIC_ACQUIRE) : NULL);
@@ -113,7 +100,8 @@ int ncclCommInitRankScalable(
         return GV_NCCL_INTERNAL_ERROR;
     size_t size = ids && nid > 0 ? sizeof(*ids) * (size_t)nid : 0;
     uint64_t key = gv_hash_bytes(GV_HASH_START, ids, size);
-    struct gv_comm *ours = size ? announce(key, gpu_of_caller(), nranks, (const void *)real) : NULL;
+    struct gv_comm *ours =
+        size ? announce(key, gv_state_current_gpu(), nranks, (const void *)real) : NULL;
     int result;
     WITH_THREAD(ours, real(comm, nranks, rank, nid, ids, config));
     return finish(ours, result, comm ? __atomic_load_n(comm, __ATOMIC_ACQUIRE) : NULL);
@@ -130,8 +118,8 @@ int ncclCommInitAll(void **comms, int ndev, const int *devices)
     uint64_t key;
     if (sensible && getrandom(&key, sizeof(key), GRND_NONBLOCK) == (ssize_t)sizeof(key))
         for (int i = 0; i < ndev; i++)
-            ours[i] =
-                announce(key, gpu_of_ordinal(devices ? devices[i] : i), ndev, (const void *)real);
+            ours[i] = announce(
+                key, gv_state_ordinal_gpu(devices ? devices[i] : i), ndev, (const void *)real);
     int result = real(comms, ndev, devices);
     for (int i = 0; sensible && i < ndev; i++)
         finish(ours[i], result, comms[i]);

@@ -2,11 +2,9 @@
 #include "plugin/abi/tuner_core.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/gv_hash.h"
 #include "plugin/abi/gv_release.h"
-#include "plugin/core/gv_driver.h"
 #include "plugin/core/gv_state.h"
 
 /* A plan was made and now NCCL says how the communicator really is. */
@@ -42,11 +40,10 @@ static struct gv_comm *alone(const struct gv_init *init)
     gv_log_once(
         GV_LOG_INFO, "only the tuner slot is in use, so transports are not under control; "
                      "set what 'gv100 env' prints instead");
-    char bus_id[20];
     bool all = (int)init->nranks == state->profile->ngpus;
     if (!init->has_id && !all)
         return NULL;
-    int gpu = gv_driver_current(NULL, bus_id) ? gv_state_gpu(state, bus_id) : -1;
+    int gpu = gv_state_current_gpu();
     uint64_t key = init->has_id ? init->comm_id : gv_hash_u64(GV_HASH_START, init->nranks);
     struct gv_comm *comm = gv_comm_new(key, gpu, (int)init->nranks, init->nccl_version);
     if (!comm || !comm->entry)

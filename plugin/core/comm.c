@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/core/gv_driver.h"
 #include "plugin/core/gv_force.h"
 #include "plugin/core/gv_proof.h"
 

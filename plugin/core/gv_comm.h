@@ -34,8 +34,8 @@ struct gv_comm {
     bool committed;                            /* all ranks agreed: the decision may act */
     atomic_bool decided;
     atomic_bool proven; /* made from a communicator that was proven to be on one node */
-    char trouble[400]; /* a WARN of this rank's own, "" none */
-    const char *note;  /* an INFO about rule 6, NULL none */
+    char trouble[400];  /* a WARN of this rank's own, "" none */
+    const char *note;   /* an INFO about rule 6, NULL none */
     atomic_int holders;
     const struct gv_table *table; /* what the tuner serves from gv_comm_settle on; NULL nothing */
     struct gv_comm *next;         /* list of those that wait for their init thread; comm.c */

@@ -46,4 +46,9 @@ extern struct gv_learnt gv_learnt;
 /* Index of the GPU with this bus id on this machine, -1 none. */
 int gv_state_gpu(const struct gv_state *state, const char *bus_id);
 
+/* Index of the GPU that the calling thread drives, or of a CUDA ordinal of this process; -1 not
+ * known. */
+int gv_state_current_gpu(void);
+int gv_state_ordinal_gpu(int ordinal);
+
 #endif

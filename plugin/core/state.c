@@ -6,6 +6,7 @@
 
 #include "base/gv_hash.h"
 #include "config/gv_stamp.h"
+#include "plugin/core/gv_driver.h"
 #include "plugin/core/gv_env.h"
 #include "plugin/core/gv_locks.h"
 #include "plugin/core/gv_log.h"
@@ -128,4 +129,16 @@ int gv_state_gpu(const struct gv_state *state, const char *bus_id)
         if (!strcmp(state->machine.gpus[i].bus_id, bus_id))
             return i;
     return -1;
+}
+
+int gv_state_current_gpu(void)
+{
+    char bus_id[20];
+    return gv_driver_current(NULL, bus_id) ? gv_state_gpu(gv_state(), bus_id) : -1;
+}
+
+int gv_state_ordinal_gpu(int ordinal)
+{
+    char bus_id[20];
+    return gv_driver_ordinal(ordinal, bus_id) ? gv_state_gpu(gv_state(), bus_id) : -1;
 }

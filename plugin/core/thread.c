@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "plugin/core/gv_comm.h"
-#include "plugin/core/gv_driver.h"
 #include "plugin/core/gv_locks.h"
 
 /* The thread's communicator, and whether its look-ups belong to it. The first key's destructor
@@ -105,12 +104,6 @@ void gv_comm_unlist(struct gv_comm *comm)
         gv_comm_put(comm);
 }
 
-static int gpu_of_this_thread(void)
-{
-    char bus_id[20];
-    return gv_driver_current(NULL, bus_id) ? gv_state_gpu(gv_state(), bus_id) : -1;
-}
-
 /* Under the lock. The one undecided communicator on `gpu`; NULL where there is none, or where there
  * are several: then none of them may have a plan, since it could be another's. */
 static struct gv_comm *only_candidate(int gpu)
@@ -138,7 +131,7 @@ static struct gv_comm *bind(void)
     gv_unlock(GV_LOCK_LISTED);
     if (!any)
         return NULL;
-    int gpu = gpu_of_this_thread();
+    int gpu = gv_state_current_gpu();
     if (gpu < 0)
         return NULL;
     gv_lock(GV_LOCK_LISTED);
