@@ -66,7 +66,7 @@ static int env_finalize(void)
 /* Breaks the promise that a string stays until the same name is asked again. */
 static const char *unstable(const char *name)
 {
-    static char text[64];
+    static _Thread_local char text[64];
     snprintf(text, sizeof(text), "%zu", strlen(name));
     return strstr(name, "_NTHREADS") ? text : getenv(name);
 }
