@@ -53,6 +53,10 @@ struct gv_fabric {
     int nvlinks[GV_MAX_GPUS][GV_MAX_GPUS];
 };
 
+/* What follows from f->machine alone, everything else zero: root ports, link widths, NVLinks, no
+ * caps. Capacities are then to be set. */
+void gv_fabric_init(struct gv_fabric *f);
+
 /* Reads the machine file with its `fabric`. 0, or -1 with file, line, column, cause. */
 int gv_fabric_read(const char *path, struct gv_fabric *out, struct gv_error *err);
 
@@ -94,5 +98,39 @@ void gv_flow_ring_edge(struct gv_flow *, const struct gv_fabric *, int from, int
  * resource or a cap is full, its flows stay there, the others rise on. */
 void gv_fabric_share(
     const struct gv_fabric *fabric, const struct gv_flow *const *flows, int n, double *rates);
+
+/* Collectives of one communicator, as the virtual NCCL times them ------------------------------ */
+
+/* Numbers of ncclFunc_t. */
+enum gv_fabric_op {
+    GV_FABRIC_BROADCAST,
+    GV_FABRIC_REDUCE,
+    GV_FABRIC_ALL_GATHER,
+    GV_FABRIC_REDUCE_SCATTER,
+    GV_FABRIC_ALL_REDUCE
+};
+
+/* Rates and latency of a ring. */
+struct gv_fabric_ring {
+    int n;
+    double ring_gbs, chain_gbs; /* the chain lacks the closing edge */
+    double hop_us;              /* of its slowest edge */
+};
+
+/* The ring gpu[0] .. gpu[n - 1]; shm[i]: the edge from gpu[i] goes through host memory. */
+struct gv_fabric_ring
+gv_fabric_ring_of(const struct gv_fabric *fabric, const int *gpu, const bool *shm, int n);
+
+/* Microseconds of a call of `size` bytes under NCCL's protocol number (other values: Simple). */
+double gv_fabric_collective_us(
+    const struct gv_fabric_ring *ring, enum gv_fabric_op op, double size, bool tree, int protocol,
+    int channels);
+
+/* Microseconds until all flows, begun together, have moved a gigabyte each. */
+double gv_fabric_drain_us(const struct gv_fabric *fabric, const struct gv_flow *flows, int n);
+
+/* All pairs at once, `size` bytes from each rank to each other; `us_per_gb` by gv_fabric_drain_us.
+ */
+double gv_fabric_all_to_all_us(const struct gv_fabric_ring *ring, double us_per_gb, double size);
 
 #endif

@@ -193,7 +193,7 @@ static void number_ports(struct gv_fabric *f)
     }
 }
 
-static void defaults(struct gv_fabric *f)
+void gv_fabric_init(struct gv_fabric *f)
 {
     const struct gv_fabric_caps none = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, 1};
     for (int c = 0; c < GV_FABRIC_CLASSES; c++)
@@ -213,6 +213,7 @@ static void defaults(struct gv_fabric *f)
         const struct gv_bench_nvlink *l = &f->machine.nvlinks[i];
         f->nvlinks[l->gpus[0]][l->gpus[1]] = f->nvlinks[l->gpus[1]][l->gpus[0]] = l->count;
     }
+    number_ports(f);
 }
 
 static char *slurp(const char *path, size_t *len)
@@ -234,8 +235,7 @@ int gv_fabric_read(const char *path, struct gv_fabric *f, struct gv_error *err)
     memset(f, 0, sizeof(*f));
     if (gv_bench_machine_read(path, &f->machine, err))
         return -1;
-    defaults(f);
-    number_ports(f);
+    gv_fabric_init(f);
     char *text = slurp(path, &len);
     int rc = !text || gv_yaml_parse(&r.tree, text, len, path, r.err) ? -1 : 0;
     if (!rc) {
