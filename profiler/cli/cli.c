@@ -1,6 +1,5 @@
 #include "profiler/cli/cli.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,36 +48,10 @@ int gv_json_print(const struct gv_command *cmd, json_t *value, int status)
     return gv_cli_fail(cmd, GV_EXIT_FAILED, &err);
 }
 
-json_t *gv_json_number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 json_t *gv_json_gpus(gv_gpuset set)
 {
     json_t *list = json_array();
     for (gv_gpuset rest = set; rest; rest &= rest - 1)
         json_array_append_new(list, json_integer(gv_gpuset_first(rest)));
     return list;
-}
-
-int gv_nccl_parse(const char *text)
-{
-    unsigned major, minor, patch = 0;
-    int used = 0;
-    if (sscanf(text, "%3u.%3u%n", &major, &minor, &used) != 2 || major > 9 || minor > 99)
-        return 0;
-    int more = 0;
-    if (text[used] == '.' && (sscanf(text + used, ".%3u%n", &patch, &more) != 1 || patch > 99))
-        return 0;
-    char end = text[used + more];
-    if (end && !strchr("-+ \t\n", end))
-        return 0;
-    return (int)(major * 10000 + minor * 100 + patch);
-}
-
-const char *gv_nccl_format(int version, char out[16])
-{
-    snprintf(out, 16, "%d.%d.%d", version / 10000 % 100, version / 100 % 100, version % 100);
-    return out;
 }

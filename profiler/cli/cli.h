@@ -9,6 +9,8 @@
 
 #include "base/gv_error.h"
 #include "base/gv_gpuset.h"
+#include "profiler/collective/gv_release.h"
+#include "profiler/compare/number.h"
 
 /* Exit statuses of the command, the same for every subcommand. `run` passes on its command's. */
 enum gv_exit {
@@ -60,14 +62,7 @@ const char *gv_style(enum gv_style style);
  * reference. Returns `status`, or GV_EXIT_FAILED where stdout could not be written. */
 int gv_json_print(const struct gv_command *cmd, json_t *value, int status);
 
-/* A number, or null where it is not known (NAN). New reference. */
-json_t *gv_json_number(double value);
 /* The set as a list of indexes. New reference. */
 json_t *gv_json_gpus(gv_gpuset set);
-
-/* Reads "2.28.9" as NCCL numbers it (22809). Returns 0 where the text is no release. */
-int gv_nccl_parse(const char *text);
-/* The reverse; `out` holds 16 bytes. Returns `out`. */
-const char *gv_nccl_format(int version, char out[16]);
 
 #endif

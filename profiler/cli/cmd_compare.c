@@ -5,8 +5,8 @@
 
 #include "base/gv_size.h"
 #include "base/gv_file.h"
-#include "profiler/cli/compare_job.h"
 #include "profiler/cli/compare_live.h"
+#include "profiler/cli/compare_show.h"
 #include "profiler/cli/html.h"
 
 struct input {

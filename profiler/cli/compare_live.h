@@ -3,7 +3,7 @@
 #define GV_COMPARE_LIVE_H
 
 #include "profiler/cli/cli.h"
-#include "profiler/cli/gv_compare.h"
+#include "profiler/compare/gv_compare.h"
 
 struct gv_compare_input {
     const char *machine; /* --virtual */

@@ -2,7 +2,7 @@
 #ifndef GV_CLI_HTML_H
 #define GV_CLI_HTML_H
 
-#include "profiler/cli/gv_compare.h"
+#include "profiler/compare/gv_compare.h"
 
 /* Writes the report of a comparison, whole or not at all. `profile` (a path or a shipped name)
  * stands in for the profile that the run names; NULL: that one. A profile that cannot be read is

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/cli/cli.h"
+#include "profiler/collective/gv_release.h"
 #include "profiler/report/view.h"
 
 static void variant(struct gv_html *h, const struct gv_view *view, int s)
@@ -77,8 +77,11 @@ static void rows(struct gv_html *h, const struct gv_plan *plan)
         else
             gv_element(h, "td", "NCCL's");
         gv_open_class(h, "td", "n");
-        gv_data(h, "data-gain", r->gain);
-        gv_textf(h, "%+.1f %%", 100 * r->gain);
+        if (isfinite(r->gain)) {
+            gv_data(h, "data-gain", r->gain);
+            gv_textf(h, "%+.1f %%", 100 * r->gain);
+        } else
+            gv_text(h, "imported, not measured");
         gv_close_n(h, 2);
     }
     gv_table_end(h);

@@ -6,7 +6,7 @@
 
 #include "base/gv_str.h"
 #include "config/gv_profile.h"
-#include "profiler/cli/gv_compare.h"
+#include "profiler/compare/gv_compare.h"
 
 struct gv_report {
     const struct gv_compared *compared; /* NULL: the profile alone */

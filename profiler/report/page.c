@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/cli/cli.h"
+#include "profiler/collective/gv_release.h"
 #include "profiler/report/view.h"
 
 struct part {

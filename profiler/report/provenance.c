@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/cli/cli.h"
+#include "profiler/collective/gv_release.h"
 #include "profiler/report/view.h"
 
 /* One word of a shell's command line. */

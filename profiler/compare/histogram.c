@@ -1,4 +1,4 @@
-#include "profiler/cli/histogram.h"
+#include "profiler/compare/gv_histogram.h"
 
 #include <errno.h>
 #include <stdio.h>

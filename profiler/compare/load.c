@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/cli/cli.h"
-#include "profiler/cli/gv_compare.h"
+#include "profiler/collective/gv_release.h"
+#include "profiler/compare/gv_compare.h"
 
 struct loading {
     const char *path;

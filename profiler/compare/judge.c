@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profiler/cli/gv_compare.h"
+#include "profiler/compare/gv_compare.h"
 #include "profiler/collective/gv_busbw.h"
 
 const char *gv_judgement(enum gv_verdict verdict)

@@ -2,8 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/cli/cli.h"
-#include "profiler/cli/gv_compare.h"
+#include "profiler/collective/gv_release.h"
+#include "profiler/compare/gv_compare.h"
+#include "profiler/compare/number.h"
 
 static json_t *numbers(const double *values, int n)
 {

@@ -82,7 +82,6 @@ const char *gv_judgement(enum gv_verdict verdict);
 json_t *gv_compared_json(const struct gv_compared *c);
 int gv_compared_load(const char *path, struct gv_compared *out, struct gv_error *err);
 
-void gv_compared_text(const struct gv_compared *c);
 void gv_compared_csv(const struct gv_compared *c, FILE *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* What a difference between variants would bring to a job. */
-#ifndef GV_COMPARE_JOB_H
-#define GV_COMPARE_JOB_H
+#ifndef GV_JOB_H
+#define GV_JOB_H
 
-#include "profiler/cli/gv_compare.h"
-#include "profiler/cli/histogram.h"
+#include "profiler/compare/gv_compare.h"
+#include "profiler/compare/gv_histogram.h"
 
 /* Seconds of one step; low and high from the samples' ranges, as the verdicts see them. */
 struct gv_bounded {
@@ -25,8 +25,6 @@ struct gv_job_gain gv_job_gain_of(
     const struct gv_compared *c, int other, const struct gv_histogram *h, double steps,
     double step_s);
 
-void gv_job_gain_text(
-    const struct gv_compared *c, const struct gv_histogram *h, double steps, double step_s);
 json_t *gv_job_gain_json(
     const struct gv_compared *c, const struct gv_histogram *h, double steps, double step_s);
 
