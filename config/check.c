@@ -259,9 +259,53 @@ static int check_handoffs(struct gv_reader *r, int node, const struct gv_profile
     return 0;
 }
 
+int gv_check_tuner(struct gv_reader *r, int node, void *object)
+{
+    const struct gv_profile_tuner *t = object;
+    if (t->op > GV_OP_ALL_REDUCE)
+        return gv_reader_fail(
+            r, place(r, node, "op"), "op: a tuner is not asked about %s", gv_op_name(t->op));
+    if (t->algorithm == GV_ALGO_ANY || t->protocol == GV_PROTO_ANY)
+        return gv_reader_fail(
+            r, place(r, node, t->algorithm == GV_ALGO_ANY ? "algorithm" : "protocol"),
+            "a row names both an algorithm and a protocol");
+    if (t->max_bytes && t->max_bytes < t->min_bytes)
+        return gv_reader_fail(
+            r, place(r, node, "max_bytes"), "max_bytes: it is less than min_bytes");
+    return 0;
+}
+
+static bool covers(int condition, int of)
+{
+    return condition == -1 || condition == of;
+}
+
+bool gv_profile_tuner_hides(
+    const struct gv_profile_tuner *first, const struct gv_profile_tuner *later)
+{
+    uint64_t end = first->max_bytes ? first->max_bytes : UINT64_MAX;
+    uint64_t later_end = later->max_bytes ? later->max_bytes : UINT64_MAX;
+    return first->op == later->op && first->min_bytes <= later_end && later->min_bytes <= end &&
+           covers(first->nodes, later->nodes) && covers(first->ranks, later->ranks) &&
+           covers(first->pipe_ops, later->pipe_ops) && covers(first->registered, later->registered);
+}
+
+static int check_tuner(struct gv_reader *r, int node, const struct gv_profile *p)
+{
+    for (int b = 0; b < p->ntuner; b++)
+        for (int a = 0; a < b; a++)
+            if (gv_profile_tuner_hides(&p->tuner[a], &p->tuner[b]))
+                return gv_reader_fail(
+                    r, entry(r, node, "tuner", b),
+                    "the row in line %u holds for the same calls, and it stands first",
+                    r->tree->nodes[entry(r, node, "tuner", a)].line);
+    return 0;
+}
+
 int gv_check_profile(struct gv_reader *r, int node, void *object)
 {
     const struct gv_profile *p = object;
-    return check_paths(r, node, p) || check_groups(r, node, p) || check_handoffs(r, node, p) ? -1
-                                                                                             : 0;
+    if (check_paths(r, node, p) || check_groups(r, node, p) || check_handoffs(r, node, p))
+        return -1;
+    return check_tuner(r, node, p);
 }

@@ -11,6 +11,7 @@ int gv_check_path(struct gv_reader *r, int node, void *object);
 int gv_check_variant(struct gv_reader *r, int node, void *object);
 int gv_check_group(struct gv_reader *r, int node, void *object);
 int gv_check_handoff(struct gv_reader *r, int node, void *object);
+int gv_check_tuner(struct gv_reader *r, int node, void *object);
 int gv_check_profile(struct gv_reader *r, int node, void *object);
 
 #endif

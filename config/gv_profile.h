@@ -198,6 +198,21 @@ struct gv_profile_handoff {
     enum gv_handoff_verdict verdict; /* of the steps, peer against host */
 };
 
+/* One line of a tuner configuration that somebody wrote (NVIDIA's example tuner reads such files):
+ * what to choose, without the figures it rests on. Of two rows that hold for a call the first
+ * counts. */
+struct gv_profile_tuner {
+    enum gv_op op;                 /* one of the five collectives that a tuner is asked about */
+    uint64_t min_bytes, max_bytes; /* both inclusive; max_bytes 0: no end */
+    enum gv_algo algorithm;
+    enum gv_proto protocol;
+    int channels;     /* 0: NCCL's own number */
+    int nodes, ranks; /* of the communicator; -1: any */
+    int pipe_ops;     /* operations in the pipeline, -1: any */
+    int registered;   /* 1: registered user buffers, 0: others, -1: either */
+    char source[200]; /* imported: files and lines, "tuner.conf:4" */
+};
+
 struct gv_profile_policy {
     double min_gain;     /* 0.03 where the file is silent */
     double max_loss;     /* 0.05 */
@@ -227,6 +242,8 @@ struct gv_profile {
     int ngroups;
     struct gv_profile_handoff *handoffs;
     int nhandoffs;
+    struct gv_profile_tuner *tuner;
+    int ntuner;
     struct gv_profile_policy policy;
     uint64_t hash; /* of the file's bytes (FNV-1a 64); equal on ranks that read the same file */
 };
@@ -269,6 +286,11 @@ const struct gv_profile_path *gv_profile_path_of(const struct gv_profile *, int 
 
 /* State of P2P from -> to; GV_P2P_UNVERIFIED where no entry covers the pair. */
 enum gv_p2p gv_profile_p2p(const struct gv_profile *, int from, int to);
+
+/* True where `later` could never hold for some call that it is written for, since `first` stands
+ * before it and holds too: their sizes overlap, and all that `first` asks for `later` does too. */
+bool gv_profile_tuner_hides(
+    const struct gv_profile_tuner *first, const struct gv_profile_tuner *later);
 
 /* GPUs in the same island as `gpu`, itself included. */
 gv_gpuset gv_profile_island(const struct gv_profile *, int gpu);

@@ -258,6 +258,37 @@ static OBJECT(
     handoff_object, gv_profile_handoff, "handoff", handoff_fields, gv_check_handoff,
     "A buffer handed from one stage's GPU to the next, over both paths, as part of a step.");
 
+static const struct gv_field tuner_fields[] = {
+    ENUM(
+        gv_profile_tuner, op, op, GV_OP_ALL_REDUCE, REQUIRED,
+        DOC "Operation. A tuner is not asked about SendRecv and AllToAll."),
+    PLAIN(
+        gv_profile_tuner, min_bytes, GV_T_BYTES,
+        DOC "Smallest size that the row holds for, as NCCL gives it to a tuner; left out: 0."),
+    PLAIN(
+        gv_profile_tuner, max_bytes, GV_T_BYTES,
+        DOC "Largest size that the row holds for, itself included; left out: no end."),
+    ENUM(gv_profile_tuner, algorithm, algo, GV_ALGO_ANY, REQUIRED, DOC "Algorithm to take."),
+    ENUM(gv_profile_tuner, protocol, proto, GV_PROTO_ANY, REQUIRED, DOC "Protocol to take."),
+    INT(gv_profile_tuner, channels, 0, 64, 0, DOC "Channels; left out: NCCL's own number."),
+    INT(gv_profile_tuner, nodes, 1, 1e6, -1,
+        DOC "Nodes of the communicator; left out: any. Rows for several nodes are kept and never "
+            "used."),
+    INT(gv_profile_tuner, ranks, 1, 1e6, -1, DOC "Ranks of the communicator; left out: any."),
+    INT(gv_profile_tuner, pipe_ops, 1, 1e6, -1,
+        DOC "Operations in the pipeline; left out: any. A row that asks for a number is kept and "
+            "never used."),
+    INT(gv_profile_tuner, registered, 0, 1, -1,
+        DOC "1: registered user buffers, 0: others; left out: either. A row that asks for one kind "
+            "is kept and never used."),
+    TEXT(gv_profile_tuner, source, DOC "File and line that the row is from."),
+};
+static OBJECT(
+    tuner_object, gv_profile_tuner, "tuner row", tuner_fields, gv_check_tuner,
+    "Choices that somebody wrote down, without figures (`gv100 import` reads them from the "
+    "configuration of NCCL's example tuner). They hold for operations of which no choice was "
+    "measured for the GPUs in question, with any NCCL; of several rows that fit, the first.");
+
 static const struct gv_field policy_fields[] = {
     NUMBER(
         gv_profile_policy, min_gain, 10, 0.03,
@@ -288,6 +319,7 @@ static const struct gv_field profile_fields[] = {
     LIST(gv_profile, paths, 8192, &path_object, DOC "Paths between GPUs."),
     LIST(gv_profile, groups, 4096, &group_object, DOC "Measured collectives."),
     LIST(gv_profile, handoffs, 4096, &handoff_object, DOC "Measured stage hand-offs."),
+    LIST(gv_profile, tuner, 1024, &tuner_object, DOC "Choices without figures."),
     SECTION("policy", offsetof(struct gv_profile, policy), &policy_object, DOC "How to decide."),
     {.key = "complete",
      .type = GV_T_END,

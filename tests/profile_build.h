@@ -58,6 +58,7 @@ static inline void gv_build_free(struct gv_build *build)
         free(p->groups[g].variants);
     }
     free(p->groups);
+    free(p->tuner);
     free(p->paths);
     free(p->gpus);
     free(build);

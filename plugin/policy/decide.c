@@ -244,6 +244,7 @@ static void fill_rows(struct decision *d, const struct gv_attempt *attempt)
         gv_rows_fill(
             &d->facts, attempt && attempt->accepted ? &attempt->candidate : NULL,
             d->plan->veto_ll128, d->plan);
+    gv_rows_advise(&d->facts, d->plan->veto_ll128, d->plan);
 }
 
 static void decide(struct decision *d)

@@ -55,7 +55,7 @@ struct gv_tuner_row {
     enum gv_algo algorithm; /* both ANY: leave NCCL's choice */
     enum gv_proto protocol;
     int channels; /* 0: leave alone */
-    double gain;
+    double gain;  /* NAN: somebody's choice, nothing was measured (profile's `tuner`) */
 };
 
 #define GV_MAX_EDITS 64
@@ -70,7 +70,8 @@ struct gv_plan {
     bool veto_ll128;  /* a link is lent: LL128 must not be chosen */
     bool level_pxb;   /* SEPARATE alone cannot work here: NCCL_P2P_LEVEL=PXB for the process too
                          (with no edits where the level alone separates the pair) */
-    bool other_nccl;  /* rule 7: nccl_version has another major.minor than the profile's: no rows */
+    bool other_nccl;  /* rule 7: nccl_version has another major.minor than the profile's: none but
+                         the  profile's `tuner` */
     enum gv_evidence evidence;
     bool thin;   /* decided on fewer than three samples on a side */
     double gain; /* median over median minus 1; NAN where nothing was measured for these GPUs. Of a

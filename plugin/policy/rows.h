@@ -14,6 +14,12 @@ void gv_rows_fill(
     const struct gv_facts *facts, const struct gv_candidate *transport, bool no_ll128,
     struct gv_plan *plan);
 
+/* Adds the rows that the profile's `tuner` has for this communicator, for operations that have no
+ * row yet and of which no choice was measured for these GPUs. Of rows that overlap the first
+ * counts.
+ */
+void gv_rows_advise(const struct gv_facts *facts, bool no_ll128, struct gv_plan *plan);
+
 /* True where `nccl` ("2.23.4") has the same major.minor as the version number (22304). */
 bool gv_same_nccl(const char *nccl, int nccl_version);
 

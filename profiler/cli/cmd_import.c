@@ -125,7 +125,7 @@ static const struct argp_option options[] = {
     {"into", 'i', "PROFILE", 0, "Add to this profile, in place unless -o is given", 0},
     {"format", 'f', "FORMAT", 0,
      "smi, nccl-tests, nccl-tests-json, p2p-bandwidth, nvbandwidth, nvbandwidth-json, "
-     "nccl-topology, nccl-graph, hwloc, csv; by default told from the content",
+     "nccl-topology, nccl-graph, hwloc, csv, nccl-tuner; by default told from the content",
      0},
     {"gpus", 'g', "LIST", 0, "The profile's GPU of each rank of a table, in the order of ranks", 0},
     {"op", 'O', "NAME", 0, "The operation of a table that does not say it (AllReduce, ...)", 0},
@@ -143,7 +143,8 @@ static const struct argp argp = {
     "FILE...",
     "Makes or extends a profile from what other tools printed: nvidia-smi topo -m and -p2p, tables "
     "and JSON of nccl-tests, p2pBandwidthLatencyTest, nvbandwidth, NCCL's topology and graph "
-    "files, lstopo's XML, CSV. Each figure keeps its file and line."
+    "files, lstopo's XML, the configuration of NCCL's example tuner, CSV. Each figure keeps its "
+    "file and line."
     "\v"
     "All files together make one profile; where two contradict each other, where results were "
     "wrong or not checked, or where a row is cut, glued or missing, everything is refused with "
@@ -155,9 +156,15 @@ static const struct argp argp = {
     "  from,to[,smi_class,p2p,write_gbs,read_gbs,both_ways_gbs,latency_us,host_path_gbs]\n"
     "  gpu[,copy_gbs,to_device_gbs,to_host_gbs]\n"
     "\n"
+    "A tuner's configuration holds choices and no figures. It becomes rows of the profile's "
+    "`tuner`, "
+    "which the plugin uses for operations of which no choice was measured, with -1 as any number "
+    "of nodes or ranks.\n"
+    "\n"
     "Examples:\n"
     "  gv100 import topo.txt lstopo.xml all_reduce.txt -o host.yaml\n"
-    "  gv100 import all_reduce_phb.txt --into host.yaml --edit p2p-level --gpus 0-5\n",
+    "  gv100 import all_reduce_phb.txt --into host.yaml --edit p2p-level --gpus 0-5\n"
+    "  gv100 import nccl_tuner.conf --into host.yaml\n",
     NULL,
     NULL,
     NULL,
@@ -178,6 +185,7 @@ static void print_source(const struct gv_import_source *s)
     plural(&line, s->nsingles, "figure of single GPUs");
     plural(&line, s->nsamples, "sample");
     plural(&line, s->nrings, "ring");
+    plural(&line, s->nchoices, "tuner row");
     gv_print_field("read", line.data && !line.failed ? line.data : s->path);
     gv_str_free(&line);
     for (int i = 0; i < s->nnotes; i++) {
@@ -203,19 +211,30 @@ static void print_kind(const struct gv_profile *base)
     gv_str_free(&line);
 }
 
-static void print(
-    const struct gv_import *im, const struct gv_profile *p, const struct gv_profile *base,
-    const char *written)
+static void print_profile(const struct gv_profile *p)
 {
     struct gv_str line = {0};
-    for (int i = 0; i < im->nsources; i++)
-        print_source(&im->sources[i]);
     gv_str_addf(&line, "'%s', provenance imported, match %s", p->name, gv_match_name(p->match));
     plural(&line, p->ngpus, "GPU");
     plural(&line, p->npaths, "path");
     plural(&line, p->ngroups, "group");
+    plural(&line, p->ntuner, "tuner row");
     gv_print_field("profile", line.data && !line.failed ? line.data : p->name);
     gv_str_free(&line);
+}
+
+static void print(
+    const struct gv_import *im, const struct gv_profile *p, const struct gv_profile *base,
+    const char *written)
+{
+    for (int i = 0; i < im->nsources; i++)
+        print_source(&im->sources[i]);
+    if (!p) {
+        gv_print_field(
+            "profile", "none: choices alone name no GPU; add them to a profile with --into");
+        return;
+    }
+    print_profile(p);
     gv_print_field(
         "written", written ? written : "nothing: name a file with -o, or a profile with --into");
     print_kind(base);
@@ -254,6 +273,8 @@ static int work(
     int rc = 0;
     for (int i = 0; i < in->nfiles && !rc; i++)
         rc = gv_import_file(im, in->files[i], in->format, err);
+    if (!rc && !*out && gv_import_choices_alone(im))
+        return 0; /* shown, and nothing is asked to be made */
     if (!rc)
         *made = gv_import_profile(im, *base, in->name ? in->name : "imported", err);
     return *made && (!*out || !gv_profile_write(*made, *out, err)) ? 0 : -1;

@@ -200,12 +200,14 @@ static void tuner_rows(const struct gv_explained *x)
         printf(
             "  %s%-11s%s%s %s to %s: %s/%s", gv_style(GV_DIM), i ? "" : "tuner", gv_style(GV_PLAIN),
             gv_op_name(r->op), gv_size_format(r->min_bytes, low, sizeof(low)),
-            gv_size_format(r->max_bytes, high, sizeof(high)), gv_algo_name(r->algorithm),
-            gv_proto_name(r->protocol));
+            r->max_bytes == UINT64_MAX ? "any" : gv_size_format(r->max_bytes, high, sizeof(high)),
+            gv_algo_name(r->algorithm), gv_proto_name(r->protocol));
         if (r->channels)
             printf(", %d channels", r->channels);
         if (isfinite(r->gain))
             printf(", %+.0f %%", r->gain * 100);
+        else
+            fputs(", imported, not measured", stdout);
         putchar('\n');
     }
 }

@@ -122,6 +122,32 @@ static json_t *ring_json(const struct gv_import_ring *r)
     return o;
 }
 
+static void set_size(json_t *o, const char *key, uint64_t bytes)
+{
+    if (bytes <= INT64_MAX)
+        set(o, key, json_integer((json_int_t)bytes));
+}
+
+/* What a row leaves open ("any", NCCL's own) is left out. */
+static json_t *choice_json(const struct gv_import_choice *c)
+{
+    json_t *o = json_object();
+    set_text(o, "op", gv_op_name(c->row.op));
+    set_size(o, "min_bytes", c->row.min_bytes);
+    if (c->row.max_bytes)
+        set_size(o, "max_bytes", c->row.max_bytes);
+    set_text(o, "algorithm", gv_algo_name(c->row.algorithm));
+    set_text(o, "protocol", gv_proto_name(c->row.protocol));
+    if (c->row.channels)
+        set(o, "channels", json_integer(c->row.channels));
+    set_known(o, "nodes", c->row.nodes);
+    set_known(o, "ranks", c->row.ranks);
+    set_known(o, "pipe_ops", c->row.pipe_ops);
+    set_known(o, "registered", c->row.registered);
+    set(o, "line", json_integer(c->line));
+    return o;
+}
+
 static json_t *note_json(const struct gv_import_note *n)
 {
     json_t *o = json_object();
@@ -135,6 +161,7 @@ static json_t *source_json(const struct gv_import_source *s)
     json_t *o = json_object();
     json_t *gpus = json_array(), *pairs = json_array(), *singles = json_array();
     json_t *samples = json_array(), *rings = json_array(), *notes = json_array();
+    json_t *tuner = json_array();
     for (int i = 0; i < s->ngpus; i++)
         json_array_append_new(gpus, gpu_json(&s->gpus[i]));
     for (int i = 0; i < s->npairs; i++)
@@ -145,6 +172,8 @@ static json_t *source_json(const struct gv_import_source *s)
         json_array_append_new(samples, sample_json(&s->samples[i]));
     for (int i = 0; i < s->nrings; i++)
         json_array_append_new(rings, ring_json(&s->rings[i]));
+    for (int i = 0; i < s->nchoices; i++)
+        json_array_append_new(tuner, choice_json(&s->choices[i]));
     for (int i = 0; i < s->nnotes; i++)
         json_array_append_new(notes, note_json(&s->notes[i]));
     set_text(o, "file", s->path);
@@ -155,24 +184,34 @@ static json_t *source_json(const struct gv_import_source *s)
     set(o, "singles", singles);
     set(o, "samples", samples);
     set(o, "rings", rings);
+    set(o, "tuner", tuner);
     set(o, "notes", notes);
     return o;
 }
 
-json_t *gv_import_json(const struct gv_import *im, const struct gv_profile *p, const char *written)
+static json_t *profile_json(const struct gv_profile *p)
 {
-    json_t *o = json_object(), *sources = json_array(), *profile = json_object();
-    for (int i = 0; i < im->nsources; i++)
-        json_array_append_new(sources, source_json(&im->sources[i]));
+    json_t *profile = p ? json_object() : json_null();
+    if (!p)
+        return profile;
     set_text(profile, "name", p->name);
     set_text(profile, "provenance", gv_provenance_name(p->provenance.kind));
     set_text(profile, "match", gv_match_name(p->match));
     set(profile, "gpus", json_integer(p->ngpus));
     set(profile, "paths", json_integer(p->npaths));
     set(profile, "groups", json_integer(p->ngroups));
+    set(profile, "tuner", json_integer(p->ntuner));
+    return profile;
+}
+
+json_t *gv_import_json(const struct gv_import *im, const struct gv_profile *p, const char *written)
+{
+    json_t *o = json_object(), *sources = json_array();
+    for (int i = 0; i < im->nsources; i++)
+        json_array_append_new(sources, source_json(&im->sources[i]));
     set(o, "refused", json_null());
     set(o, "written", written ? json_string(written) : json_null());
-    set(o, "profile", profile);
+    set(o, "profile", profile_json(p));
     set(o, "sources", sources);
     return o;
 }

@@ -1,5 +1,5 @@
 /* CSV: our own columns (named as the profile's keys), and the measurements that the script of
- * NCCL's example tuner is fed. That tuner's own configuration holds choices and no figure. */
+ * NCCL's example tuner is fed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -267,7 +267,7 @@ static int heading(struct reader *r, int n)
         bool known = false;
         for (unsigned k = 0; k < sizeof(columns_known) / sizeof(columns_known[0]); k++)
             known |= !strcmp(columns_known[k], r->w[i].s);
-        if (!known && (i || op_of(r->w[0].s) < 0))
+        if (!known)
             return gv_error_at(
                 r->err, r->t->path, (unsigned)r->line + 1, r->w[i].column,
                 "there is no column '%.24s'", r->w[i].s);
@@ -275,12 +275,6 @@ static int heading(struct reader *r, int n)
     }
     r->n = n;
     return 0;
-}
-
-static bool tuner_configuration(const struct reader *r, int n)
-{
-    bool row = op_of(r->w[0].s) >= 0 && n >= 8 && n <= 10 && gv_is_digits(r->w[1].s);
-    return row || (!strcmp(r->w[0].s, "collective_type") && n >= 8);
 }
 
 static int line(struct reader *r, row_fn *kind, int n)
@@ -292,12 +286,6 @@ static int line(struct reader *r, row_fn *kind, int n)
                 "the row has %d cells, the heading %d", n, r->n);
         return (*kind)(r);
     }
-    if (tuner_configuration(r, n))
-        return fail(
-            r, NULL,
-            "this configures NCCL's example tuner: it holds choices and not the figures that they "
-            "rest on, and a profile holds figures; import the measurements (the CSV with "
-            "latency_us)");
     if (n > MAX_COLUMNS || heading(r, n))
         return n > MAX_COLUMNS ? fail(r, NULL, "too many columns") : -1;
     *kind = kind_of(r);

@@ -27,6 +27,7 @@ static const struct {
     [GV_IMPORT_NCCL_GRAPH] = {"nccl-graph", gv_import_nccl_graph},
     [GV_IMPORT_HWLOC] = {"hwloc", gv_import_hwloc},
     [GV_IMPORT_CSV] = {"csv", gv_import_csv},
+    [GV_IMPORT_TUNER] = {"nccl-tuner", gv_import_tuner},
 };
 
 const char *gv_import_format_name(enum gv_import_format format)
@@ -75,16 +76,28 @@ static bool has_any(const char *s, const char *const *words)
     return false;
 }
 
-/* The first line that is neither empty nor a remark has commas and no blanks. */
-static bool is_csv(const char *s)
+/* The first line that is neither empty nor a remark; NULL: there is none. */
+static const char *first_row(const char *s)
 {
     while (*s) {
         size_t n = strcspn(s, "\n");
-        if (n && *s != '#')
-            return memchr(s, ',', n) && strcspn(s, " \t\n") >= n;
+        if (strspn(s, " \t") < n && *s != '#')
+            return s;
         s += n + (s[n] == '\n');
     }
-    return false;
+    return NULL;
+}
+
+/* A row has commas and no blanks; a tuner's configuration may have blanks behind the commas. */
+static enum gv_import_format separated(const char *s)
+{
+    const char *row = first_row(s);
+    size_t n = row ? strcspn(row, "\n") : 0;
+    if (!n || !memchr(row, ',', n))
+        return GV_IMPORT_AUTO;
+    if (gv_import_is_tuner(row))
+        return GV_IMPORT_TUNER;
+    return strcspn(row, " \t\n") >= n ? GV_IMPORT_CSV : GV_IMPORT_AUTO;
 }
 
 /* "GPU0" and behind it another column or a cell. */
@@ -130,7 +143,8 @@ static unsigned detect(const char *s)
         return 1u
                << (strstr(s, "\"nvbandwidth\"") ? GV_IMPORT_NVBANDWIDTH_JSON
                                                 : GV_IMPORT_NCCL_TESTS_JSON);
-    unsigned bits = is_csv(s) ? 1u << GV_IMPORT_CSV : printed(s);
+    enum gv_import_format csv = separated(s);
+    unsigned bits = csv != GV_IMPORT_AUTO ? 1u << csv : printed(s);
     return bits ? bits : 1u << GV_IMPORT_AUTO;
 }
 
@@ -152,7 +166,8 @@ static int unknown(const struct gv_text *t, struct gv_error *err)
     return gv_error_at(
         err, t->path, 0, 0,
         "it is none of the formats that are known here (nvidia-smi topo, nccl-tests, "
-        "p2pBandwidthLatencyTest, nvbandwidth, NCCL's and hwloc's XML, CSV); name it with "
+        "p2pBandwidthLatencyTest, nvbandwidth, NCCL's and hwloc's XML, a tuner's configuration, "
+        "CSV); name it with "
         "--format");
 }
 

@@ -23,6 +23,7 @@ enum gv_import_format {
     GV_IMPORT_NCCL_GRAPH,    /* <graphs version="1"> */
     GV_IMPORT_HWLOC,         /* lstopo x.xml, hwloc 2 */
     GV_IMPORT_CSV,           /* our own columns, and the measurements NCCL's example tuner is fed */
+    GV_IMPORT_TUNER,         /* the configuration of NCCL's example tuner */
     GV_IMPORT_FORMATS
 };
 
@@ -77,6 +78,12 @@ struct gv_import_ring {
     unsigned line;
 };
 
+/* A choice without figures. */
+struct gv_import_choice {
+    struct gv_profile_tuner row; /* its source is empty */
+    unsigned line;
+};
+
 /* Something that was read and not taken over, and why. */
 struct gv_import_note {
     unsigned line;
@@ -99,6 +106,8 @@ struct gv_import_source {
     int nsamples;
     struct gv_import_ring *rings;
     int nrings;
+    struct gv_import_choice *choices;
+    int nchoices;
     struct gv_import_note *notes;
     int nnotes;
 };
@@ -132,6 +141,10 @@ int gv_import_text(
 struct gv_profile *gv_import_profile(
     struct gv_import *import, const struct gv_profile *base, const char *name,
     struct gv_error *err);
+
+/* True where the files hold choices alone: they name no GPU, so that they go into a profile that is
+ * there (or onto the GPUs of --gpus) and make none by themselves. */
+bool gv_import_choices_alone(const struct gv_import *import);
 
 void gv_import_finish(struct gv_import *import);
 

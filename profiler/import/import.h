@@ -42,6 +42,7 @@ struct gv_import_pair *gv_import_pair(struct gv_import_source *s, int from, int 
 struct gv_import_single *gv_import_single(struct gv_import_source *s, int gpu, unsigned line);
 struct gv_import_sample *gv_import_sample(struct gv_import_source *s, unsigned line);
 struct gv_import_ring *gv_import_ring(struct gv_import_source *s, unsigned line);
+struct gv_import_choice *gv_import_choice(struct gv_import_source *s, unsigned line);
 void gv_import_note(struct gv_import_source *s, unsigned line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -62,5 +63,9 @@ int gv_import_nccl_topology(struct gv_import *im, struct gv_text *t, struct gv_e
 int gv_import_nccl_graph(struct gv_import *im, struct gv_text *t, struct gv_error *err);
 int gv_import_hwloc(struct gv_import *im, struct gv_text *t, struct gv_error *err);
 int gv_import_csv(struct gv_import *im, struct gv_text *t, struct gv_error *err);
+int gv_import_tuner(struct gv_import *im, struct gv_text *t, struct gv_error *err);
+
+/* Whether the first row of a CSV is one of a tuner's configuration (no heading, or its own). */
+bool gv_import_is_tuner(const char *row);
 
 #endif

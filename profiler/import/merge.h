@@ -19,6 +19,8 @@ int gv_merge_gpus(struct gv_merge *m);
 int gv_merge_paths(struct gv_merge *m);
 int gv_merge_singles(struct gv_merge *m);
 int gv_merge_groups(struct gv_merge *m);
+/* The tuner's rows. */
+int gv_merge_choices(struct gv_merge *m);
 
 /* Adds "file:line" to a source field of 200 bytes; once. */
 void gv_merge_source(char *field, const struct gv_import_source *s, unsigned line);

@@ -310,6 +310,9 @@ int gv_merge_gpus(struct gv_merge *m)
     if (!m->whole && ((!m->im->options.ngpus && from_tables(m)) || by_number(m)))
         return -1;
     if (!m->p->ngpus)
-        return gv_error_set(m->err, "nothing in these files names a GPU");
+        return gv_error_set(
+            m->err,
+            "nothing in these files names a GPU: add them to a profile with --into, or name "
+            "the GPUs with --gpus");
     return tables(m);
 }

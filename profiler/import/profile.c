@@ -185,7 +185,7 @@ static int all_islands(struct gv_merge *m)
 static int merge(struct gv_merge *m, const struct gv_profile *base)
 {
     if (gv_merge_gpus(m) || all_islands(m) || gv_merge_paths(m) || gv_merge_singles(m) ||
-        gv_merge_groups(m))
+        gv_merge_groups(m) || gv_merge_choices(m))
         return -1;
     tidy_gpus(m->p);
     if (!base)

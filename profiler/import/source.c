@@ -108,6 +108,27 @@ struct gv_import_ring *gv_import_ring(struct gv_import_source *s, unsigned line)
     return p;
 }
 
+struct gv_import_choice *gv_import_choice(struct gv_import_source *s, unsigned line)
+{
+    void *list = s->choices;
+    struct gv_import_choice *p = grow(&list, &s->nchoices, sizeof(*p));
+    s->choices = list;
+    if (p)
+        p->line = line;
+    return p;
+}
+
+bool gv_import_choices_alone(const struct gv_import *im)
+{
+    bool any = false;
+    for (int i = 0; i < im->nsources; i++) {
+        if (im->sources[i].format != GV_IMPORT_TUNER)
+            return false;
+        any = true;
+    }
+    return any && !im->options.ngpus;
+}
+
 void gv_import_note(struct gv_import_source *s, unsigned line, const char *fmt, ...)
 {
     void *list = s->notes;
@@ -155,6 +176,7 @@ void gv_import_finish(struct gv_import *im)
         free(im->sources[i].singles);
         free(im->sources[i].samples);
         free(im->sources[i].rings);
+        free(im->sources[i].choices);
         free(im->sources[i].notes);
     }
     free(im->sources);

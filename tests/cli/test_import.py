@@ -306,14 +306,79 @@ def test_csv():
     refused("a figure that is none", good.replace("6.5", "fast"), ":2:18", "no figure")
     refused("a word that is none", good.replace("p2p-level", "best"), ":3:", "edit")
     refused("a cell too few", good.replace(",none", ""), ":2:", "4 cells")
-    tuner = "# config\nallreduce,0,65536,tree,ll,2,1,4,-1,-1\n"
-    refused("choices without figures", tuner, ":2:", "no")
     head = "collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,bandwidth_gbps,latency_us\n"
     data = head + "allreduce,1048576,ring,simple,2,1,2,-1,-1,6.99,150\n"
     got = gv100_json("import", write("data.csv", data), "--gpus", "0-1")["sources"][0]["samples"][0]
     check("measured for the tuner", (got["algorithm"], got["channels"], round(got["busbw_gbs"], 2)), ("RING", 2, 6.99))
     refused("which GPUs", data, ":2:", "--gpus")
     refused("bandwidth and time disagree", data.replace("6.99", "9.99"), ":2:", "neither", "--gpus", "0-1")
+
+
+TUNER = """# what our ring runs gave
+allreduce,0,65536,tree,ll,2,1,2,-1,-1
+
+allreduce,65537,1048576,ring,simple,-1,1,-1
+allreduce, 1048577, -1, ring, ll128, 4, -1, -1, -1
+  # four hosts
+allgather,0,4294967295,pat,simple,8,4,32,1,0
+"""
+# a change of one row, where it is seen, and why it is refused
+TUNER_BAD = [
+    (("tree,ll,2", "trees,ll,2"), ":2:19", "did you mean 'tree'"),
+    (("tree,ll,2", "Tree,ll,2"), ":2:19", "did you mean 'tree'"),
+    (("tree,ll,2", "tree,ll12,2"), ":2:24", "it may be ll, ll128, simple"),
+    (("allreduce,0", "alltoall,0"), ":2:1", "it may be broadcast"),
+    (("0,65536", "0,64K"), ":2:13", "no whole number of bytes"),
+    (("0,65536", "-1,65536"), ":2:11", "no whole number of bytes"),
+    (("0,65536", "70000,65536"), ":2:17", "less than min_bytes"),
+    (("0,65536", "0,99999999999999999999"), ":2:13", "no whole number of bytes"),
+    (("ll,2,1", "ll,0,1"), ":2:27", "NCCL's own"),
+    (("ll,2,1", "ll,65,1"), ":2:27", "1 to 64"),
+    (("ll,2,1,2", "ll,2,0,2"), ":2:29", "-1 (any)"),
+    (("ll,2,1,2", "ll,2,1,two"), ":2:31", "-1 (any)"),
+    (("ll,2,1,2", "ll,2,4,2"), ":2:31", "less than nNodes"),
+    (("1,2,-1,-1", "1,2,-1,2"), ":2:36", "regBuff"),
+    (("1,2,-1,-1", "1,2,-1,-1,5"), ":2:", "11 cells"),
+    (("-1,1,-1\n", "-1,1\n"), ":4:", "7 cells"),
+    (("2,1,2,-1,-1\n\nallreduce,65537", "2,1,-1,-1,-1\n\nallreduce,65536"), ":4:11", "those of line 2"),
+]
+
+
+def test_tuner():
+    """The configuration of NCCL's example tuner: rows of the profile, not used where measured."""
+    path = write("tuner.conf", TUNER)
+    got = gv100_json("import", path)
+    (source,) = got["sources"]
+    first, _, open_end, hosts = source["tuner"]
+    check("format, profile", (source["format"], got["profile"]), ("nccl-tuner", None))
+    check("a row", first, {"op": "AllReduce", "min_bytes": 0, "max_bytes": 65536, "algorithm": "TREE", "protocol": "LL",
+                           "channels": 2, "nodes": 1, "ranks": 2, "line": 2})
+    check("any", open_end, {"op": "AllReduce", "min_bytes": 1048577, "algorithm": "RING", "protocol": "LL128",
+                            "channels": 4, "line": 5})
+    check("hosts", [hosts[k] for k in ("nodes", "ranks", "pipe_ops", "registered")], [4, 32, 1, 0])
+    check("remarks", [(n["line"], n["text"][:20]) for n in source["notes"]],
+          [(7, "for 4 nodes: kept, a"), (7, "it asks for a number"), (7, "max_bytes is 4 GiB -")])
+    _, _, text = profile(path, write("topo.txt", TOPO))
+    check_in("its place", 'source: "tuner.conf:2"', text)
+    check_in("provenance", "kind: imported", text)
+    out = os.path.join(TMP.name, "out.yaml")
+    rows = gv100_json("explain", "--profile", out, "--gpus", "0,1")["rows"]
+    check("used", [(r["operation"], r["max_bytes"], r["algorithm"], r["gain"]) for r in rows],
+          [("AllReduce", 65536, "TREE", None), ("AllReduce", 1048576, "RING", None), ("AllReduce", None, "RING", None)])
+    check_in("says so", "imported, not measured", gv100("explain", "--profile", out, "--gpus", "0,1").stdout)
+    check_in("once", "a row already", gv100("import", path, "--into", out).stderr)
+    heading = "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n"
+    row = "allreduce,0,9,ring,ll,-1,-1,-1\n"
+    check("a heading", len(gv100_json("import", write("h.conf", heading + row))["sources"][0]["tuner"]), 1)
+    narrow = "allreduce,0,99,ring,ll,-1,1,2\nallreduce,0,99,tree,ll,-1,1,-1\n"
+    check("narrow before wide", len(gv100_json("import", write("n.conf", narrow))["sources"][0]["tuner"]), 2)
+    refused("wide before narrow", "".join(reversed(narrow.splitlines(True))), ":2:11", "those of line 1")
+    refused("a row twice", row + row, ":2:", "those of line 1")
+    refused("remarks alone", "# allreduce,0,9,ring,ll,-1,-1,-1\n", "", "none of the formats")
+    done = gv100("import", write("r.conf", row), "-o", os.path.join(TMP.name, "none.yaml"))
+    check_in("no GPU, and what to do", "names a GPU: add them to a profile with --into", done.stderr)
+    for (old, new), place, reason in TUNER_BAD:
+        refused(f"{old} to {new}", TUNER.replace(old, new, 1), place, reason)
 
 
 def test_usage():

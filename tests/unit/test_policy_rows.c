@@ -18,6 +18,8 @@ struct choice {
 #define ANY_P GV_PROTO_ANY
 #define RING GV_ALGO_RING
 #define TREE GV_ALGO_TREE
+#define AR GV_OP_ALL_REDUCE
+#define AG GV_OP_ALL_GATHER
 #define LL GV_PROTO_LL
 #define LL128 GV_PROTO_LL128
 #define SIMPLE GV_PROTO_SIMPLE
@@ -64,7 +66,7 @@ static const char *rows_text(const struct gv_plan *plan, char *out, size_t size)
         used += (size_t)snprintf(
             out + used, size - used, "%s%s %s-%s %s/%s%s %+.0f%%", i ? "; " : "",
             gv_op_name(row->op), gv_size_format(row->min_bytes, from, sizeof(from)),
-            gv_size_format(row->max_bytes, to, sizeof(to)),
+            row->max_bytes == UINT64_MAX ? "end" : gv_size_format(row->max_bytes, to, sizeof(to)),
             row->algorithm < 0 ? "any" : gv_algo_name(row->algorithm),
             row->protocol < 0 ? "any" : gv_proto_name(row->protocol), channels, row->gain * 100);
     }
@@ -260,11 +262,87 @@ static void many(void **state)
     gv_build_free(build);
 }
 
+/* Choices that somebody wrote down: 1 and any are told apart by -1. */
+struct written {
+    enum gv_op op;
+    uint64_t min_bytes, max_bytes;
+    enum gv_algo algorithm;
+    enum gv_proto protocol;
+    int channels, nodes, ranks, pipe_ops, registered;
+};
+
+static void add_written(struct gv_build *build, const struct written *w)
+{
+    struct gv_profile *p = &build->profile;
+    p->tuner = gv_build_grow(p->tuner, p->ntuner, sizeof(*p->tuner));
+    p->tuner[p->ntuner++] = (struct gv_profile_tuner){
+        .op = w->op,
+        .min_bytes = w->min_bytes,
+        .max_bytes = w->max_bytes,
+        .algorithm = w->algorithm,
+        .protocol = w->protocol,
+        .channels = w->channels,
+        .nodes = w->nodes,
+        .ranks = w->ranks,
+        .pipe_ops = w->pipe_ops,
+        .registered = w->registered};
+}
+
+/* Imported rows: for operations of which no choice was measured, the first that fits, with any
+ * NCCL. GPUs 0-3 under one switch. */
+static void advice(void **state)
+{
+    (void)state;
+    static const struct {
+        struct written rows[3];
+        struct choice measured;
+        const char *expected;
+    } tables[] = {
+        {{{AR, 0, 65536, TREE, LL, 2, 1, 4, -1, -1}}, {0}, "AllReduce 0-64K TREE/LL 2ch +nan%"},
+        {{{AR, 0, 0, RING, SIMPLE, 0, -1, -1, -1, -1}}, {0}, "AllReduce 0-end RING/SIMPLE +nan%"},
+        /* two nodes, other ranks, a pipeline, registered buffers: not these calls, or not known */
+        {{{AR, 0, 0, RING, LL, 0, 2, -1, -1, -1}}, {0}, ""},
+        {{{AR, 0, 0, RING, LL, 0, -1, 8, -1, -1}}, {0}, ""},
+        {{{AR, 0, 0, RING, LL, 0, -1, -1, 1, -1}}, {0}, ""},
+        {{{AR, 0, 0, RING, LL, 0, -1, -1, -1, 1}}, {0}, ""},
+        /* the first counts, the next fills what it leaves */
+        {{{AR, 4096, 8191, TREE, LL, 0, -1, 4, -1, -1},
+          {AR, 0, 0, RING, SIMPLE, 0, -1, -1, -1, -1}},
+         {0},
+         "AllReduce 0-4095 RING/SIMPLE +nan%; AllReduce 4K-8191 TREE/LL +nan%; AllReduce 8K-end "
+         "RING/SIMPLE +nan%"},
+        /* by operation and size, whatever the order in the file */
+        {{{AR, 0, 100, RING, LL, 0, -1, -1, -1, -1}, {AG, 0, 100, RING, LL, 0, -1, -1, -1, -1}},
+         {0},
+         "AllGather 0-100 RING/LL +nan%; AllReduce 0-100 RING/LL +nan%"},
+        /* a measured choice settles its operation, also where it says: NCCL's own */
+        {{{AR, 0, 0, TREE, LL, 0, -1, -1, -1, -1}},
+         {"1K", NONE, RING, LL, 0, "12 12 12"},
+         "AllReduce 1K-1K RING/LL +20%"},
+        {{{AR, 0, 0, TREE, LL, 0, -1, -1, -1, -1}}, {"1K", NONE, RING, LL, 0, "10 10 10"}, ""},
+        /* NCCL's default alone was measured: no choice was */
+        {{{AR, 0, 0, TREE, LL, 0, -1, -1, -1, -1}},
+         {"1K", NONE, RING, LL, 0, NULL},
+         "AllReduce 0-end TREE/LL +nan%"},
+    };
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        struct gv_build *build = two_switches();
+        for (int k = 0; k < 3 && tables[i].rows[k].nodes; k++)
+            add_written(build, &tables[i].rows[k]);
+        if (tables[i].measured.size)
+            add_choice(build, "0-3", GV_OP_ALL_REDUCE, &tables[i].measured);
+        expect(build, "0-3", 22809, tables[i].expected);
+        if (!tables[i].measured.size)
+            expect(build, "0-3", 22304, tables[i].expected);
+        gv_build_free(build);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges),     cmocka_unit_test(releases), cmocka_unit_test(transports),
-        cmocka_unit_test(operations), cmocka_unit_test(many),
+        cmocka_unit_test(operations), cmocka_unit_test(many),     cmocka_unit_test(advice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

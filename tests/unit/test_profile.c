@@ -67,6 +67,10 @@ static const char full[] =
     "     peer_us: {median: 7160, min: 7155, max: 7170, count: 5}, host_step_us: 1.5,\n"
     "     peer_step_us: 2, verdict: gain}\n"
     "  - {from: 2, to: 0, bytes: 16}\n"
+    "tuner:\n"
+    "  - {op: AllGather, min_bytes: 1, max_bytes: 4294967295, algorithm: PAT, protocol: SIMPLE,\n"
+    "     channels: 8, nodes: 4, ranks: 32, pipe_ops: 2, registered: 1, source: \"t.conf:3\"}\n"
+    "  - {op: AllReduce, algorithm: RING, protocol: LL}\n"
     "policy: {min_gain: 0.5, max_loss: 0, operations: [AllReduce, SendRecv]}\n"
     "complete: true\n";
 
@@ -171,6 +175,8 @@ static void test_equal_sees_each_value(void **state)
         {"note: no", "note: on"},
         {"graph: true", "graph: false"},
         {"verdict: gain", "verdict: loss"},
+        {"max_bytes: 4294967295", "max_bytes: 4294967294"},
+        {"registered: 1", "registered: 0"},
         {"peer_method: copy", "peer_method: read"},
         {"bytes: 16}", "bytes: 32}"},
         {"compute_us: 14400000", "compute_us: 1"},
