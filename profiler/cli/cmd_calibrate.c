@@ -11,7 +11,7 @@
 struct input {
     struct gv_measuring m;
     struct gv_collective_setup collective;
-    const char *machine, *out, *nccl;
+    const char *machine, *out, *nccl, *trace_path;
     gv_gpuset groups[GV_MAX_GPUS];
     int ngroups;
     bool json, dry_run, resume;
@@ -55,6 +55,8 @@ static const struct argp_option options[] = {
 static void check_only(const char *list, struct argp_state *state)
 {
     static const char *const words[] = {"hbm", "host", "p2p", "nccl", "ring"};
+    if (!*list)
+        argp_error(state, "--only: '' is none of hbm, host, p2p, nccl, ring");
     for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',') {
         size_t n = strcspn(p, ","), i = 0;
         while (i < 5 && (strlen(words[i]) != n || strncmp(words[i], p, n)))
@@ -67,9 +69,13 @@ static void check_only(const char *list, struct argp_state *state)
 static void take_groups(struct input *in, const char *text, struct argp_state *state)
 {
     struct gv_error err;
+    if (!*text)
+        argp_error(state, "--groups: no group is named; write it as in \"0-5;0,5\"");
     while (*text) {
         char list[256];
         size_t n = strcspn(text, ";");
+        if (n >= sizeof(list))
+            argp_error(state, "--groups: '%.40s...' is longer than any list of GPUs", text);
         snprintf(list, sizeof(list), "%.*s", (int)n, text);
         if (in->ngroups == GV_MAX_GPUS)
             argp_error(state, "--groups: more than %d", GV_MAX_GPUS);
@@ -86,7 +92,7 @@ static double take_time(const char *text, struct argp_state *state)
     char *end;
     double value = strtod(text, &end);
     double unit = !strcmp(end, "m") ? 60 : !strcmp(end, "h") ? 3600 : 1;
-    if (end == text || value <= 0 || (*end && strcmp(end, "s") && unit == 1))
+    if (end == text || !(value > 0) || value > 1e6 || (*end && strcmp(end, "s") && unit == 1))
         argp_error(state, "'%s' is no time such as 10m or 90s", text);
     return value * unit;
 }
@@ -148,9 +154,7 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
         in->nccl = arg;
         break;
     case KEY_TRACE:
-        in->trace = fopen(arg, "w");
-        if (!in->trace)
-            argp_failure(state, GV_EXIT_FAILED, 0, "%s: cannot be written: %m", arg);
+        in->trace_path = arg;
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -214,15 +218,24 @@ static int find_nccl(const struct gv_command *self, struct input *in, struct gv_
     return 0;
 }
 
+static int open_trace(struct input *in, struct gv_error *err)
+{
+    if (in->trace_path && !(in->trace = fopen(in->trace_path, "we")))
+        return gv_error_at(err, in->trace_path, 0, 0, "cannot be written: %m");
+    in->m.options.trace = in->trace;
+    return 0;
+}
+
 static int calibrate(const struct gv_command *self, struct input *in)
 {
     struct gv_error err = {0};
     struct gv_files files;
+    if (open_trace(in, &err))
+        return gv_cli_fail(self, GV_EXIT_FAILED, &err);
     if (find_nccl(self, in, &err))
         return gv_cli_fail(self, GV_EXIT_FAILED, &err);
     in->m.options.groups = in->ngroups ? in->groups : NULL;
     in->m.options.ngroups = in->ngroups;
-    in->m.options.trace = in->trace;
     struct gv_calibration *cal = gv_calibration_open(&in->m.options, &err);
     if (!cal)
         return gv_cli_fail(self, GV_EXIT_FAILED, &err);

@@ -54,7 +54,7 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_TIMEOUT:
         in->pair_timeout_s = strtod(arg, &end);
-        if (*end || in->pair_timeout_s <= 0)
+        if (*end || !(in->pair_timeout_s > 0) || in->pair_timeout_s > 1e6)
             argp_error(state, "--pair-timeout: '%s' is no number of seconds", arg);
         return 0;
     default:

@@ -9,9 +9,7 @@
 /* (communicator, GPUs) already counted. NCCL 2.28.9 gives shrunk communicators an id that was used
  * before, so the id alone is no key. */
 struct seen {
-    struct key {
-        char comm[40], gpus[160];
-    } * list;
+    char **keys;
     int n;
 };
 
@@ -24,17 +22,27 @@ static const char *text_of(const json_t *line, const char *key)
 /* 1: new, 0: known, -1: no memory. */
 static int note(struct seen *s, const char *comm, const char *gpus)
 {
-    for (int i = 0; i < s->n; i++)
-        if (!strcmp(s->list[i].comm, comm) && !strcmp(s->list[i].gpus, gpus))
-            return 0;
-    void *more = realloc(s->list, (size_t)(s->n + 1) * sizeof(*s->list));
-    if (!more)
+    char *key;
+    if (asprintf(&key, "%s\n%s", comm, gpus) < 0)
         return -1;
-    s->list = more;
-    struct key *k = &s->list[s->n++];
-    snprintf(k->comm, sizeof(k->comm), "%s", comm);
-    snprintf(k->gpus, sizeof(k->gpus), "%s", gpus);
+    int known = 0;
+    for (int i = 0; i < s->n && !known; i++)
+        known = !strcmp(s->keys[i], key);
+    char **more = known ? NULL : realloc(s->keys, (size_t)(s->n + 1) * sizeof(*more));
+    if (!more) {
+        free(key);
+        return known ? 0 : -1;
+    }
+    s->keys = more;
+    s->keys[s->n++] = key;
     return 1;
+}
+
+static void seen_finish(struct seen *s)
+{
+    for (int i = 0; i < s->n; i++)
+        free(s->keys[i]);
+    free(s->keys);
 }
 
 static struct gv_decision *same(struct gv_decisions *d, const json_t *line)
@@ -119,7 +127,7 @@ int gv_decisions_read(const char *path, long from, struct gv_decisions *out)
         if (text[strspn(text, " \t\r\n")])
             rc = take(out, &seen, text);
     free(text);
-    free(seen.list);
+    seen_finish(&seen);
     fclose(f);
     return rc;
 }

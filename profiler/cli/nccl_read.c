@@ -46,10 +46,10 @@ static const Elf64_Shdr *section(const struct image *file, unsigned index)
     const Elf64_Ehdr *head = (const Elf64_Ehdr *)file->data;
     if (index >= head->e_shnum || head->e_shentsize != sizeof(Elf64_Shdr) || head->e_shoff % 8)
         return NULL;
-    size_t at = head->e_shoff + (size_t)index * sizeof(Elf64_Shdr);
-    if (at < head->e_shoff || at + sizeof(Elf64_Shdr) > file->size)
+    size_t below = (size_t)index * sizeof(Elf64_Shdr);
+    if (head->e_shoff > file->size || below + sizeof(Elf64_Shdr) > file->size - head->e_shoff)
         return NULL;
-    return (const Elf64_Shdr *)(file->data + at);
+    return (const Elf64_Shdr *)(file->data + head->e_shoff + below);
 }
 
 static bool is_constants(const struct image *file, const Elf64_Shdr *s, const Elf64_Shdr *names)

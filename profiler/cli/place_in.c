@@ -51,6 +51,8 @@ static int parse_job(char *line, struct gv_request *job, struct gv_error *err)
     static const char blanks[] = " \t\r";
     char *rest = NULL, *word = strtok_r(line, blanks, &rest);
     memset(job, 0, sizeof(*job));
+    if (*word == ':')
+        return gv_error_set(err, "a job without a name: write NAME gpus=N kind=KIND");
     snprintf(job->name, sizeof(job->name), "%.*s", (int)strcspn(word, ":"), word);
     while ((word = strtok_r(NULL, blanks, &rest))) {
         bool option = !strncmp(word, "--", 2);

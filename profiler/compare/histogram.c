@@ -45,9 +45,9 @@ static bool log_call(const char *line, enum gv_op *op, uint64_t *bytes)
             continue;
         bool pieces = ops[i] == GV_OP_ALL_GATHER || ops[i] == GV_OP_REDUCE_SCATTER;
         *op = ops[i];
-        *bytes = elements * (uint64_t)gv_type_bytes((enum gv_type)t) *
-                 (uint64_t)(pieces && n > 0 ? n : 1);
-        return true;
+        return !__builtin_mul_overflow(
+            elements,
+            (uint64_t)gv_type_bytes((enum gv_type)t) * (uint64_t)(pieces && n > 0 ? n : 1), bytes);
     }
     return false;
 }
@@ -103,6 +103,8 @@ static int table_line(struct reading *r, char *line)
         return gv_error_at(r->err, r->path, r->line, 0, "SIZE OPERATION CALLS is expected");
     if (gv_size_parse(words[0], &bytes, &why))
         return gv_error_at(r->err, r->path, r->line, 0, "%.200s", why.text);
+    if (!bytes)
+        return gv_error_at(r->err, r->path, r->line, 0, "a size of 0 bytes moves nothing");
     int op = gv_op_from_name(words[1]);
     double calls = strtod(words[2], &end);
     if (op < 0)

@@ -38,8 +38,9 @@ static json_t *edges(const struct gv_compared_ring *ring)
         const struct gv_compared_edge *e = &ring->edge[i];
         json_array_append_new(
             list, json_pack(
-                      "{s:i, s:i, s:s, s:s, s:o}", "from", e->from, "to", e->to, "path", e->path,
-                      "transport", e->transport, "gbs", gv_json_number(e->gbs)));
+                      "{s:i, s:i, s:o, s:o, s:o}", "from", e->from, "to", e->to, "path",
+                      gv_json_text(e->path), "transport", gv_json_text(e->transport), "gbs",
+                      gv_json_number(e->gbs)));
     }
     return list;
 }
@@ -50,9 +51,10 @@ static json_t *variant(const struct gv_compared *c, int s)
     const struct gv_compared_ring *ring = &c->ring[s];
     char version[16];
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:i, s:{s:o, s:o, s:i}}", "name", c->run.steer[s].name, "force",
-        c->run.steer[s].force, "nccl", gv_nccl_format(w->nccl_version, version), "decided",
-        w->decided, "plugin_transport", w->plugin_transport, "channels", w->channels, "ring",
+        "{s:o, s:o, s:s, s:o, s:o, s:i, s:{s:o, s:o, s:i}}", "name",
+        gv_json_text(c->run.steer[s].name), "force", gv_json_text(c->run.steer[s].force), "nccl",
+        gv_nccl_format(w->nccl_version, version), "decided", gv_json_text(w->decided),
+        "plugin_transport", gv_json_text(w->plugin_transport), "channels", w->channels, "ring",
         "order", integers(w->ring, w->nring), "edges", edges(ring), "slowest", ring->slowest);
 }
 
@@ -72,13 +74,13 @@ static json_t *result(const struct gv_compared *c, int s, int k)
     json_t *out = case_json(&c->run.cases[k]);
     json_object_update_new(
         out, json_pack(
-                 "{s:s, s:o, s:o, s:o, s:I, s:f, s:o, s:o, s:o, s:o, s:s}", "variant",
-                 c->run.steer[s].name, "time", gv_json_number(side.time_us), "alg_bw",
+                 "{s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "variant",
+                 gv_json_text(c->run.steer[s].name), "time", gv_json_number(side.time_us), "alg_bw",
                  gv_json_number(side.algbw_gbs), "bus_bw", gv_json_number(side.busbw_gbs), "nwrong",
-                 (json_int_t)cell->wrong, "bound", cell->bound, "first_time",
+                 (json_int_t)cell->wrong, "bound", gv_json_number(cell->bound), "first_time",
                  gv_json_number(side.first_us), "times", numbers(cell->time_us, cell->count),
                  "first_times", numbers(cell->first_us, cell->count), "throttled", throttled(cell),
-                 "error", cell->error));
+                 "error", gv_json_text(cell->error)));
     return out;
 }
 
@@ -96,8 +98,9 @@ static json_t *row_json(const struct gv_compared *c, const struct gv_compared_ro
     json_t *out = case_json(&c->run.cases[row->k]);
     json_object_update_new(
         out, json_pack(
-                 "{s:s, s:s, s:o, s:o, s:o, s:[oo], s:s}", "base", c->run.steer[c->base].name,
-                 "variant", c->run.steer[row->other].name, "base_result", side_json(&row->base),
+                 "{s:o, s:o, s:o, s:o, s:o, s:[oo], s:s}", "base",
+                 gv_json_text(c->run.steer[c->base].name), "variant",
+                 gv_json_text(c->run.steer[row->other].name), "base_result", side_json(&row->base),
                  "variant_result", side_json(&row->tuned), "gain", gv_json_number(row->gain),
                  "gain_interval", gv_json_number(row->interval.low),
                  gv_json_number(row->interval.high), "verdict", gv_judgement(row->verdict)));
@@ -108,7 +111,7 @@ static json_t *bus_ids(const struct gv_compared *c)
 {
     json_t *list = json_array();
     for (int i = 0; i < c->run.nranks; i++)
-        json_array_append_new(list, json_string(c->bus_id[i]));
+        json_array_append_new(list, gv_json_text(c->bus_id[i]));
     return list;
 }
 
@@ -122,12 +125,13 @@ static json_t *witness(const struct gv_compared *c)
     for (int i = 0; i < c->nwitness; i++) {
         const struct gv_witness *w = &c->witness[i];
         json_array_append_new(
-            list, json_pack(
-                      "{s:s, s:s, s:I, s:o, s:o}", "variant", c->run.steer[w->steer].name,
-                      "operation", gv_op_name(w->op), "size", (json_int_t)w->bytes, "alg_bw",
-                      gv_json_number(w->algbw_gbs), "bus_bw", gv_json_number(w->busbw_gbs)));
+            list,
+            json_pack(
+                "{s:o, s:s, s:I, s:o, s:o}", "variant", gv_json_text(c->run.steer[w->steer].name),
+                "operation", gv_op_name(w->op), "size", (json_int_t)w->bytes, "alg_bw",
+                gv_json_number(w->algbw_gbs), "bus_bw", gv_json_number(w->busbw_gbs)));
     }
-    return json_pack("{s:s, s:o}", "program", c->witness_program, "results", list);
+    return json_pack("{s:o, s:o}", "program", gv_json_text(c->witness_program), "results", list);
 }
 
 json_t *gv_compared_json(const struct gv_compared *c)
@@ -142,12 +146,14 @@ json_t *gv_compared_json(const struct gv_compared *c)
     for (int i = 0; i < c->nrows; i++)
         json_array_append_new(rows, row_json(c, &c->rows[i]));
     return json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:b, s:{s:s, s:s}, s:s, s:f, s:f, s:o, s:o, s:s, s:o, s:o, s:o, "
+        "{s:i, s:o, s:o, s:o, s:o, s:b, s:{s:o, s:s}, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o}",
-        "gv100_compare", GV_COMPARED_SCHEMA, "host", c->host, "driver", c->driver, "date", c->date,
-        "tool", c->tool, "virtual", c->virtual_machine, "nccl", "path", c->run.nccl_path, "version",
-        gv_nccl_format(c->run.nccl_version, version), "profile", c->profile, "min_gain",
-        c->min_gain, "max_loss", c->max_loss, "gpus", integers(c->run.gpu, c->run.nranks),
-        "bus_ids", bus_ids(c), "base", c->run.steer[c->base].name, "variants", variants, "results",
-        results, "comparisons", rows, "witness", witness(c));
+        "gv100_compare", GV_COMPARED_SCHEMA, "host", gv_json_text(c->host), "driver",
+        gv_json_text(c->driver), "date", gv_json_text(c->date), "tool", gv_json_text(c->tool),
+        "virtual", c->virtual_machine, "nccl", "path", gv_json_text(c->run.nccl_path), "version",
+        gv_nccl_format(c->run.nccl_version, version), "profile", gv_json_text(c->profile),
+        "min_gain", c->min_gain, "max_loss", c->max_loss, "gpus",
+        integers(c->run.gpu, c->run.nranks), "bus_ids", bus_ids(c), "base",
+        gv_json_text(c->run.steer[c->base].name), "variants", variants, "results", results,
+        "comparisons", rows, "witness", witness(c));
 }

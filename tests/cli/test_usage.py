@@ -24,6 +24,9 @@ USAGE = [
     (["env", "--nccl", "2.18.6"], 3, "2.19"),
     (["env", "--nccl", "/nonexistent/libnccl.so.2"], 3, "/nonexistent/libnccl.so.2"),
     (["run"], 2, "a command is missing"),
+    (["verify", "--pair-timeout", "nan"], 2, "'nan' is no number"),
+    (["verify", "--pair-timeout", "inf"], 2, "'inf' is no number"),
+    (["verify", "--pair-timeout", ""], 2, "'' is no number"),
 ]
 
 
