@@ -1,9 +1,12 @@
-/* GPU lists, sizes and lists of operations. */
+/* GPU lists, sizes, sizes of memory, lists of operations and releases of NCCL: what is taken is
+ * printed and read back equal, what is refused leaves the result alone. */
 #include <ctype.h>
 
 #include "base/gv_gpuset.h"
 #include "base/gv_size.h"
 #include "config/gv_profile.h"
+#include "profiler/cli/cli.h"
+#include "profiler/cli/place.h"
 #include "tests/fuzz/fuzz.h"
 
 static void gpus(const char *text)
@@ -59,12 +62,54 @@ static void operations(const char *text)
     GV_MUST(!gv_ops_parse(out, &again, &err) && again == bits);
 }
 
+static void release(const char *text)
+{
+    char out[16];
+    int version = gv_nccl_parse(text);
+    GV_MUST(version >= 0 && version <= 99999);
+    if (version)
+        GV_MUST(gv_nccl_parse(gv_nccl_format(version, out)) == version);
+}
+
+static void memory(const char *text)
+{
+    struct gv_error err = {0};
+    int mib = -7, again;
+    char out[32];
+    if (gv_memory_parse(text, &mib, &err)) {
+        GV_MUST(mib == -7 && err.text[0]);
+        return;
+    }
+    GV_MUST(mib > 0);
+    GV_MUST(!gv_memory_parse(gv_size_format((uint64_t)mib << 20, out, sizeof(out)), &again, &err));
+    GV_MUST(again == mib);
+}
+
+static void list(const char *text)
+{
+    struct gv_error err = {0};
+    int gpus[GV_MAX_GPUS], again[GV_MAX_GPUS], n = gv_gpulist_parse(text, gpus, &err);
+    char out[4 * GV_MAX_GPUS + 1] = "";
+    if (n < 0) {
+        GV_MUST(err.text[0] && err.column <= strlen(text) + 1);
+        return;
+    }
+    GV_MUST(n > 0 && n <= GV_MAX_GPUS);
+    for (int i = 0; i < n; i++)
+        sprintf(out + strlen(out), "%s%d", i ? "," : "", gpus[i]);
+    GV_MUST(gv_gpulist_parse(out, again, &err) == n);
+    GV_MUST(!memcmp(gpus, again, sizeof(*gpus) * (size_t)n));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     char *text = gv_fuzz_text(data, n);
     gpus(text);
     size(text);
     operations(text);
+    release(text);
+    memory(text);
+    list(text);
     free(text);
     return 0;
 }
