@@ -20,4 +20,12 @@ static inline const char *gv_test_dir(const char *name)
     return dir;
 }
 
+/* How many of `rounds` are made: a sanitizer makes each several times slower (GV_SLOW). */
+static inline int gv_test_rounds(int rounds)
+{
+    const char *slow = getenv("GV_SLOW");
+    int by = slow ? atoi(slow) : 1;
+    return by > 1 ? rounds / by : rounds;
+}
+
 #endif

@@ -162,7 +162,8 @@ static void sound(void **state)
 {
     (void)state;
     int lent = 0, bridged = 0, separated = 0, left = 0;
-    for (uint64_t number = 0; number < 300; number++) {
+    uint64_t end = (uint64_t)gv_test_rounds(300);
+    for (uint64_t number = 0; number < end; number++) {
         struct gv_build *build = any_machine(number, false);
         for (int i = 0; i < build->profile.ngroups + 10; i++) {
             struct gv_policy_in in = question(&build->profile, communicator(&build->profile, i));
@@ -180,7 +181,8 @@ static void sound(void **state)
     }
     print_message(
         "%d lent, %d bridged, %d separated, %d default\n", lent, bridged, separated, left);
-    assert_true(lent > 100 && bridged > 100 && separated > 100 && left > 100);
+    int enough = end == 300 ? 100 : 1;
+    assert_true(lent > enough && bridged > enough && separated > enough && left > enough);
 }
 
 static void shuffle(void *list, int n, size_t size)
@@ -234,7 +236,8 @@ static void same_plan(const struct gv_plan *a, const struct gv_plan *b)
 static void order_of_facts(void **state)
 {
     (void)state;
-    for (uint64_t number = 1000; number < 1150; number++) {
+    uint64_t end = 1000 + (uint64_t)gv_test_rounds(150);
+    for (uint64_t number = 1000; number < end; number++) {
         struct gv_build *build = any_machine(number, false), *other = any_machine(number, false);
         gv_gpuset sets[64];
         int n = 0;
@@ -315,8 +318,9 @@ static void fewer_verifications(void **state)
 {
     (void)state;
     int dropped = 0;
-    for (uint64_t number = 2000; number < 2200; number++) {
-        bool plain = number < 2150;
+    uint64_t rounds = (uint64_t)gv_test_rounds(200);
+    for (uint64_t number = 2000; number < 2000 + rounds; number++) {
+        bool plain = number < 2000 + rounds * 3 / 4;
         struct gv_build *build = any_machine(number, plain);
         gv_gpuset verified[GV_MAX_GPUS];
         for (int a = 0; a < GV_MAX_GPUS; a++)
@@ -327,7 +331,7 @@ static void fewer_verifications(void **state)
         gv_build_free(build);
     }
     print_message("%d plans went back to the default\n", dropped);
-    assert_true(dropped > 10);
+    assert_true(dropped > gv_test_rounds(10));
 }
 
 int main(void)
