@@ -21,7 +21,7 @@ uint64_t gv_data_integer(int rank, uint64_t index)
 double gv_data_real(int rank, uint64_t index, int bits)
 {
     uint64_t value = gv_data_integer(rank, index) >> (64 - bits);
-    return 0.5 + ldexp((double)value, -bits);
+    return 0.5 + (double)value / (double)((uint64_t)1 << bits); /* exact: a power of two */
 }
 
 /* Bits behind the point that a type holds for values under 1.5. */
@@ -152,28 +152,49 @@ int gv_expected_init(
     struct gv_expected *e, enum gv_type type, enum gv_redop redop, int nranks, int rank)
 {
     size_t bytes = (size_t)gv_type_bytes(type);
-    *e = (struct gv_expected){.type = type, .bytes = malloc(GV_DATA_PERIOD * bytes)};
+    *e = (struct gv_expected){.type = type, .redop = redop, .nranks = nranks, .rank = rank};
+    e->bytes = malloc(GV_DATA_PERIOD * bytes);
     e->bound = gv_data_bound(type, redop, nranks, rank < 0);
     if (e->bound > 0)
         e->values = malloc(GV_DATA_PERIOD * sizeof(*e->values));
-    if (!e->bytes || (e->bound > 0 && !e->values)) {
-        gv_expected_finish(e);
-        return -1;
-    }
-    if (rank >= 0)
-        gv_data_fill(type, redop, rank, 0, GV_DATA_PERIOD, e->bytes);
-    for (uint64_t i = 0; i < GV_DATA_PERIOD && rank < 0; i++) {
-        unsigned char *at = e->bytes + i * bytes;
-        if (is_integer(type)) {
-            integer_result(type, redop, nranks, i, at);
+    if (e->bytes && (e->bound == 0 || e->values))
+        return 0;
+    gv_expected_finish(e);
+    return -1;
+}
+
+static void make_result(struct gv_expected *e, uint64_t first, size_t count)
+{
+    size_t bytes = (size_t)gv_type_bytes(e->type);
+    unsigned char *at = e->bytes + first * bytes;
+    for (uint64_t i = first; i < first + count; i++, at += bytes) {
+        if (is_integer(e->type)) {
+            integer_result(e->type, e->redop, e->nranks, i, at);
             continue;
         }
-        double value = real_result(type, redop, nranks, i);
-        gv_type_store(type, value, at);
+        double value = real_result(e->type, e->redop, e->nranks, i);
+        gv_type_store(e->type, value, at);
         if (e->values)
             e->values[i] = value;
     }
-    return 0;
+}
+
+/* Elements [first, first + count) of the period are there from now on. */
+static void make(struct gv_expected *e, uint64_t first, size_t count)
+{
+    for (size_t part = first / GV_DATA_PART; part * GV_DATA_PART < first + count; part++) {
+        uint64_t from = part * GV_DATA_PART, left = GV_DATA_PERIOD - from;
+        size_t n = left < GV_DATA_PART ? (size_t)left : GV_DATA_PART;
+        if (e->made[part])
+            continue;
+        e->made[part] = true;
+        if (e->rank < 0)
+            make_result(e, from, n);
+        else
+            gv_data_fill(
+                e->type, e->redop, e->rank, from, n,
+                e->bytes + from * (size_t)gv_type_bytes(e->type));
+    }
 }
 
 void gv_expected_finish(struct gv_expected *e)
@@ -190,11 +211,12 @@ static size_t run_length(uint64_t first, size_t count)
     return left < count ? (size_t)left : count;
 }
 
-void gv_expected_copy(const struct gv_expected *e, uint64_t first, size_t count, void *out)
+void gv_expected_copy(struct gv_expected *e, uint64_t first, size_t count, void *out)
 {
     size_t bytes = (size_t)gv_type_bytes(e->type);
     for (unsigned char *at = out; count;) {
         size_t run = run_length(first, count);
+        make(e, first % GV_DATA_PERIOD, run);
         memcpy(at, e->bytes + first % GV_DATA_PERIOD * bytes, run * bytes);
         at += run * bytes;
         first += run;
@@ -219,13 +241,13 @@ static uint64_t wrong_in_run(
     return wrong;
 }
 
-uint64_t
-gv_expected_wrong(const struct gv_expected *e, uint64_t first, size_t count, const void *got)
+uint64_t gv_expected_wrong(struct gv_expected *e, uint64_t first, size_t count, const void *got)
 {
     size_t bytes = (size_t)gv_type_bytes(e->type);
     uint64_t wrong = 0;
     for (const unsigned char *at = got; count;) {
         size_t run = run_length(first, count);
+        make(e, first % GV_DATA_PERIOD, run);
         wrong += wrong_in_run(e, first % GV_DATA_PERIOD, run, at, bytes);
         at += run * bytes;
         first += run;

@@ -30,12 +30,19 @@ void gv_data_fill(
  * (or the sum) by a rounded 1/n: g(n+1). MAX, MIN and copies are exact. */
 double gv_data_bound(enum gv_type type, enum gv_redop redop, int nranks, bool reduces);
 
-/* One period of what must arrive, made once and compared many times. */
+#define GV_DATA_PART 1024 /* elements that are made at a time */
+#define GV_DATA_PARTS ((GV_DATA_PERIOD + GV_DATA_PART - 1) / GV_DATA_PART)
+
+/* One period of what must arrive. Each part of it is made when it is first asked for, and compared
+ * many times: a buffer of which only the ends are checked needs few. */
 struct gv_expected {
     enum gv_type type;
+    enum gv_redop redop;
+    int nranks, rank;
     double bound;         /* relative; 0: to the bit */
     unsigned char *bytes; /* [GV_DATA_PERIOD] elements */
     double *values;       /* [GV_DATA_PERIOD], only where bound is not 0 */
+    bool made[GV_DATA_PARTS];
 };
 
 /* `rank` -1: the reduction over `nranks` ranks; else that rank's own data. 0, or -1: out of memory.
@@ -45,11 +52,10 @@ int gv_expected_init(
 void gv_expected_finish(struct gv_expected *e);
 
 /* Writes elements [first, first + count) to `out`. */
-void gv_expected_copy(const struct gv_expected *e, uint64_t first, size_t count, void *out);
+void gv_expected_copy(struct gv_expected *e, uint64_t first, size_t count, void *out);
 
 /* Counts the elements of `got`, which stand for [first, first + count), that are wrong. */
-uint64_t
-gv_expected_wrong(const struct gv_expected *e, uint64_t first, size_t count, const void *got);
+uint64_t gv_expected_wrong(struct gv_expected *e, uint64_t first, size_t count, const void *got);
 
 /* types.c: half and bfloat16, exact one way, to the nearest (even) the other. */
 double gv_half_to_double(uint16_t bits);

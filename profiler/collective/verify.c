@@ -14,7 +14,7 @@ static int cuda(struct gv_rank *r, gv_cu_result rc, const char *what, struct gv_
  * staging buffer. */
 struct walk {
     struct gv_rank *r;
-    const struct gv_expected *expected;
+    struct gv_expected *expected;
     gv_cu_ptr piece; /* where the piece begins */
     uint64_t offset; /* the piece's first element in its rank's data */
     size_t bytes;    /* of an element */

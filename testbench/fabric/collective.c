@@ -100,7 +100,7 @@ static double drain_once(const struct gv_fabric *f, struct draining *d)
 double gv_fabric_drain_us(const struct gv_fabric *f, const struct gv_flow *flows, int n)
 {
     struct draining d = {
-        .flow = malloc(sizeof(*d.flow) * ((size_t)n + 1)),
+        .flow = calloc((size_t)n + 1, sizeof(*d.flow)),
         .rate = malloc(sizeof(*d.rate) * ((size_t)n + 1)),
         .left_gb = malloc(sizeof(*d.left_gb) * ((size_t)n + 1)),
         .moving = n};

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,10 +24,13 @@ struct slot {
 
 struct gvh_boot_file {
     struct slot slot[GVH_MAX_RANKS];
+    unsigned meetings; /* a futex: moves when all are there */
 };
 
 /* A failed rank's group may still abort the others; only then is it a hang. */
 #define GRACE_MS 300
+/* How often a rank that waits looks whether it waits in vain. */
+#define LOOK_MS 20
 
 int gvh_boot_open(
     struct gvh_boot *boot, uint64_t id, int rank, int nranks, int nlocal, int *abort_flag)
@@ -106,21 +111,45 @@ static int lost(const struct slot *slot, int rank, double waited, char *why)
     return 0;
 }
 
-static int wait_for(struct gvh_boot *boot, int rank, unsigned round, char *why)
+/* The first local rank that has not entered the round; nlocal: none. */
+static int missing(const struct gvh_boot *boot, unsigned round)
 {
-    const struct slot *slot = &boot->file->slot[rank];
-    double since = now_ms();
-    for (int spin = 0; __atomic_load_n(&slot->round, __ATOMIC_ACQUIRE) < round; spin++) {
+    int r = 0;
+    while (r < boot->nlocal &&
+           __atomic_load_n(&boot->file->slot[r].round, __ATOMIC_SEQ_CST) >= round)
+        r++;
+    return r;
+}
+
+/* Whoever finds all of them there wakes the others: they may be threads or processes. */
+static void wake(struct gvh_boot *boot)
+{
+    __atomic_fetch_add(&boot->file->meetings, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &boot->file->meetings, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static int wait_for_all(struct gvh_boot *boot, unsigned round, char *why)
+{
+    double since = now_ms(), looked = since;
+    for (;;) {
+        unsigned meetings = __atomic_load_n(&boot->file->meetings, __ATOMIC_SEQ_CST);
+        int rank = missing(boot, round);
+        if (rank == boot->nlocal)
+            return 0;
         if (__atomic_load_n(boot->abort, __ATOMIC_ACQUIRE)) {
             snprintf(why, 128, "aborted");
             return GVH_INTERNAL_ERROR;
         }
-        int rc = spin % 64 == 63 ? lost(slot, rank, now_ms() - since, why) : 0;
+        double now = now_ms();
+        int rc = now - looked < LOOK_MS ? 0 : lost(&boot->file->slot[rank], rank, now - since, why);
+        if (now - looked >= LOOK_MS)
+            looked = now;
         if (rc)
             return rc;
-        nanosleep(&(struct timespec){0, spin < 64 ? 20000 : 300000}, NULL);
+        syscall(
+            SYS_futex, &boot->file->meetings, FUTEX_WAIT, meetings,
+            &(struct timespec){0, LOOK_MS * 1000000L}, NULL, 0);
     }
-    return 0;
 }
 
 int gvh_boot_gather(struct gvh_boot *boot, const void *mine, size_t size, void *all, char *why)
@@ -130,15 +159,13 @@ int gvh_boot_gather(struct gvh_boot *boot, const void *mine, size_t size, void *
 
     why[0] = 0;
     memcpy(own->data[round % 2], mine, size);
-    __atomic_store_n(&own->round, round, __ATOMIC_RELEASE);
-    for (int r = 0; r < boot->nlocal; r++) {
-        int rc = wait_for(boot, r, round, why);
-        if (rc)
-            return rc;
-        if (all)
-            memcpy((char *)all + r * size, boot->file->slot[r].data[round % 2], size);
-    }
-    return 0;
+    __atomic_store_n(&own->round, round, __ATOMIC_SEQ_CST);
+    if (missing(boot, round) == boot->nlocal)
+        wake(boot);
+    int rc = wait_for_all(boot, round, why);
+    for (int r = 0; !rc && all && r < boot->nlocal; r++)
+        memcpy((char *)all + (size_t)r * size, boot->file->slot[r].data[round % 2], size);
+    return rc;
 }
 
 void gvh_boot_give_up(struct gvh_boot *boot, int result)
