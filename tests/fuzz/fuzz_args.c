@@ -62,7 +62,8 @@ void __wrap_gv_cli_parse(
     longjmp(done, rc ? REFUSED : ACCEPTED);
 }
 
-/* argp's own words, which print or wait; "--HANG" is one of them. */
+/* argp's own words, which print; and the letter 0xff, which it refuses and then takes for the end of
+ * the options. */
 static bool of_argp(const char *arg)
 {
     static const char *const words[] = {"--help", "--usage", "--program-name", "--version", "-?"};
@@ -70,7 +71,7 @@ static bool of_argp(const char *arg)
     for (size_t i = 0; n > 1 && i < sizeof(words) / sizeof(words[0]); i++)
         if (!strncmp(words[i], arg, n))
             return true;
-    return arg[0] == '-' && arg[1] != '-' && strchr(arg, '?');
+    return arg[0] == '-' && arg[1] != '-' && (strchr(arg, '?') || strchr(arg, '\xff'));
 }
 
 static int once(int argc, char **argv)
@@ -120,12 +121,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             goto out; /* argp's --HANG sleeps; the other two write files, for the build */
         speaks = speaks || of_argp(argv[i]);
     }
-    bool about = argc > 1 && (!strcmp(argv[1], "help") || !strcmp(argv[1], "-h"));
+    bool about = argc > 1 && (!strcmp(argv[1], "help") || !strncmp(argv[1], "-h", 2) ||
+                              !strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"));
     int how = once(argc, argv);
     if (how == REFUSED) {
         GV_MUST(len > 1 && text[len - 1] == '\n');
         GV_MUST(speaks || about || argc < 2 || !strncmp(text, "gv100", 5));
     } else {
+        if (!speaks && !about && len)
+            dprintf(2, "accepted, but: %s", text);
         GV_MUST(speaks || about || !len);
     }
     GV_MUST(once(argc, argv) == how);

@@ -40,7 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct gv_histogram_row *r = &h.rows[i], *last = i ? r - 1 : NULL;
         GV_MUST(r->op < GV_OP_COUNT && r->bytes > 0 && r->calls > 0 && isfinite(r->calls));
         GV_MUST(!last || r->op > last->op || (r->op == last->op && r->bytes > last->bytes));
-        writable = writable && r->calls <= 1e15; /* more than a line may say: added up */
+        /* more than a line may say */
+        writable = writable && r->calls <= 1e15 && r->bytes < 1ull << 62;
     }
     if (writable)
         again(&h);
