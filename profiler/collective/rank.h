@@ -17,6 +17,7 @@ struct gv_rank {
     gv_cu_ptr send, recv;
     unsigned char *staging; /* pinned, setup->staging_bytes */
     gv_nccl_comm comm;
+    struct gv_expected mine, result; /* what was made of them, kept for the next case */
 };
 
 /* Context, stream, buffers. */

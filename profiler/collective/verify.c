@@ -82,26 +82,37 @@ static uint64_t elements(const struct gv_rank *r, const struct gv_case *what, in
     return what->bytes / (uint64_t)gv_type_bytes(what->type) / (uint64_t)*pieces;
 }
 
+/* `kept` for this case, anew where it is another type's or reduction's. */
+static int renew(
+    struct gv_rank *r, struct gv_expected *kept, const struct gv_case *what, int from,
+    struct gv_error *err)
+{
+    if (kept->bytes && kept->type == what->type && kept->redop == what->redop)
+        return 0;
+    gv_expected_finish(kept);
+    if (gv_expected_init(kept, what->type, what->redop, r->setup->nranks, from))
+        return gv_error_set(err, "out of memory");
+    return 0;
+}
+
 int gv_rank_fill(struct gv_rank *r, const struct gv_case *what, struct gv_error *err)
 {
     int pieces, n = r->setup->nranks;
     uint64_t count = elements(r, what, &pieces);
-    struct gv_expected mine;
     struct walk w = {.r = r, .bytes = (size_t)gv_type_bytes(what->type)};
     int rc = 0;
     for (int p = 0; !rc && p < gv_op_recv_pieces(what->op, n); p++) {
         w.piece = gv_rank_recv_buffer(r, what) + (uint64_t)p * count * w.bytes;
         rc = walk_piece(&w, count, pieces, put, err);
     }
-    if (rc || gv_expected_init(&mine, what->type, what->redop, n, r->rank))
-        return rc ? rc : gv_error_set(err, "out of memory");
-    w.expected = &mine;
+    if (rc || renew(r, &r->mine, what, r->rank, err))
+        return -1;
+    w.expected = &r->mine;
     for (int p = 0; !rc && p < gv_op_send_pieces(what->op, n); p++) {
         w.offset = (uint64_t)p * count;
         w.piece = gv_rank_send_buffer(r, what) + w.offset * w.bytes;
         rc = walk_piece(&w, count, pieces, put, err);
     }
-    gv_expected_finish(&mine);
     return rc;
 }
 
@@ -136,14 +147,15 @@ int gv_rank_verify(
     if (what->op == GV_OP_REDUCE && r->rank != GV_ROOT)
         return 0; /* only the root has a result */
     for (int p = 0; p < gv_op_recv_pieces(what->op, n); p++) {
-        struct gv_expected expected;
+        struct gv_expected other = {0}, *expected;
         int from = source(r, what, p, count, &w.offset);
-        if (gv_expected_init(&expected, what->type, what->redop, n, from))
-            return gv_error_set(err, "out of memory");
-        w.expected = &expected;
+        expected = from < 0 ? &r->result : from == r->rank ? &r->mine : &other;
+        int rc = renew(r, expected, what, from, err);
+        w.expected = expected;
         w.piece = gv_rank_recv_buffer(r, what) + (uint64_t)p * count * w.bytes;
-        int rc = walk_piece(&w, count, pieces, compare, err);
-        gv_expected_finish(&expected);
+        if (!rc)
+            rc = walk_piece(&w, count, pieces, compare, err);
+        gv_expected_finish(&other);
         if (rc)
             return -1;
     }

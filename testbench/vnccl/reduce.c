@@ -53,7 +53,9 @@ int gvv_type_bytes(int type)
     return type >= 0 && type < 10 ? bytes[type] : 1;
 }
 
-void gvv_reduce(unsigned char *into, const unsigned char *from, size_t bytes, int type, int op)
+void gvv_reduce(
+    unsigned char *restrict into, const unsigned char *restrict from, size_t bytes, int type,
+    int op)
 {
     switch (type) {
     case 0:
