@@ -42,7 +42,8 @@ static int finalize(void)
 static const char *get_env(const char *name)
 {
     const char *user = gv_env_get(name);
-    return asked_for ? gv_answer(GV_ASKER_ENV_PLUGIN, name, user) : user;
+    const void *caller = __builtin_return_address(0);
+    return asked_for ? gv_answer(GV_ASKER_ENV_PLUGIN, caller, name, user) : user;
 }
 
 GV_EXPORT const struct gv_env_v1 ncclEnvPlugin_v1 = {

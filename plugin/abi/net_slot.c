@@ -8,6 +8,7 @@
 #include "plugin/abi/gv_slots.h"
 #include "plugin/core/gv_answer.h"
 #include "plugin/core/gv_comm.h"
+#include "plugin/core/gv_object.h"
 
 static int unused(void)
 {
@@ -37,16 +38,18 @@ static int no_properties(int dev, void *props)
 
 /* A rank without a usable profile registers too, as one on no GPU: else the others would take
  * themselves for the whole communicator and hand over a plan that this rank does not have. */
-static void announce(uint64_t comm_id)
+static void announce(uint64_t comm_id, const void *nccl)
 {
     const struct gv_state *state = gv_state();
-    if (state->disabled ||
-        gv_comm_of_this_thread()) /* an interposed init call announced it already */
+    /* an interposed init call may have announced it already */
+    if (state->disabled || gv_comm_of_this_thread(gv_object_of(nccl)))
         return;
     int gpu = state->usable ? gv_state_current_gpu() : -1;
-    struct gv_comm *comm = gv_comm_new(comm_id, gpu, 0, gv_release_env);
+    int release = gv_release_of(nccl);
+    struct gv_comm *comm = gv_comm_new(comm_id, gpu, 0, release ? release : gv_release_env);
     if (!comm)
         return;
+    comm->library = gv_nccl_of(nccl);
     gv_comm_arm(comm);
     gv_comm_put(comm);
 }
@@ -57,7 +60,7 @@ static int init_v11(void **ctx, uint64_t comm_id, void *config, gv_logger logger
     (void)profiler;
     *ctx = NULL; /* NCCL's own IB net frees what is left here when its init fails */
     gv_log_flush(logger);
-    announce(comm_id);
+    announce(comm_id, (const void *)logger);
     return GV_NCCL_SUCCESS;
 }
 

@@ -12,6 +12,6 @@ char *getenv(const char *name)
 {
     const char *user = gv_env_get(name);
     if (name[0] == 'N' && !strncmp(name, "NCCL_", 5))
-        user = gv_answer(GV_ASKER_PRELOAD, name, user);
+        user = gv_answer(GV_ASKER_PRELOAD, __builtin_return_address(0), name, user);
     return (char *)user;
 }

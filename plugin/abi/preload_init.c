@@ -12,6 +12,7 @@
 #include "plugin/abi/preload_comms.h"
 #include "plugin/abi/preload_real.h"
 #include "plugin/core/gv_env.h"
+#include "plugin/core/gv_object.h"
 #include "plugin/core/gv_state.h"
 
 #define CALLER __builtin_return_address(0)
@@ -24,8 +25,10 @@ static struct gv_comm *announce(uint64_t key, int gpu, int nranks, const void *r
     if (!gv_state()->usable)
         return NULL;
     struct gv_comm *comm = gv_comm_new(key, gpu, nranks, gv_release_of(real));
-    if (comm)
-        gv_comm_list(comm);
+    if (!comm)
+        return NULL;
+    comm->library = gv_nccl_of(real);
+    gv_comm_list(comm);
     return comm;
 }
 
@@ -38,7 +41,7 @@ static int finish(struct gv_comm *comm, int result, void *handle)
         gv_comm_report(comm); /* no look-up will ever be matched to it */
     bool pending = result == GV_NCCL_SUCCESS || result == GV_NCCL_IN_PROGRESS;
     if (atomic_load(&comm->decided))
-        gv_comm_settle(comm);
+        gv_comm_leave(comm);
     if (!pending || atomic_load(&comm->decided))
         gv_comm_unlist(comm);
     if (pending && handle)

@@ -7,6 +7,7 @@
 
 #include "plugin/abi/gv_nccl_abi.h"
 #include "plugin/abi/gv_slots.h"
+#include "plugin/core/gv_object.h"
 
 /* Whether `function` is an interposed one: this library's, or that of a second copy of it which is
  * preloaded as well. Only we export an env plugin of this name beside NCCL's calls. */
@@ -37,15 +38,22 @@ static void *in_scope_of(const char *file, const char *name)
     return function && !is_ours(function) ? function : NULL;
 }
 
-void *gv_real(const char *name, const void *caller)
+/* The same in the scope of the object that holds `caller`. */
+static void *in_own_scope(const void *caller, const char *name)
 {
     Dl_info info;
-    void *function = NULL;
-    if (dladdr(caller, &info) && info.dli_fname)
-        function = in_scope_of(info.dli_fname, name);
-    if (!function)
-        function = dlsym(RTLD_NEXT, name);
-    if (!function)
-        function = in_scope_of("libnccl.so.2", name);
-    return function;
+    if (!dladdr(caller, &info) || !info.dli_fname)
+        return NULL;
+    return in_scope_of(info.dli_fname, name);
+}
+
+void *gv_real(const char *name, const void *caller)
+{
+    void *next = dlsym(RTLD_NEXT, name); /* may be a second copy of this library, which goes on */
+    void *own = in_own_scope(caller, name);
+    if (own && next && own != next && (is_ours(next) || gv_bound_to(caller, gv_object_of(own))))
+        return own;
+    if (next || own)
+        return next ? next : own;
+    return in_scope_of("libnccl.so.2", name);
 }

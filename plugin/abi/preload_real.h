@@ -2,9 +2,16 @@
 #ifndef GV_PRELOAD_REAL_H
 #define GV_PRELOAD_REAL_H
 
-/* The function `name` of the NCCL that `caller` (an address inside the calling object) is linked
- * with: looked for in the caller's own object and what it needs, then behind this library, then in
- * a libnccl.so.2 that is loaded. NULL where there is none. */
+#include <stdbool.h>
+
+/* The function `name` of the NCCL that the other calls of `caller` (an address inside the calling
+ * object) go to: as the loader would have bound it without this library, that is the global scope
+ * behind us, then the object and what it needs; where both have one, the NCCL that the loader has
+ * bound calls of this object to. Last, a libnccl.so.2 that is loaded. NULL where there is none. */
 void *gv_real(const char *name, const void *caller);
+
+/* Whether a reference of the object that holds `caller` to a function of NCCL is bound into the
+ * object at `base`. */
+bool gv_bound_to(const void *caller, const void *base);
 
 #endif

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* Written once by the env slot's init, before any communicator exists. */
+/* Written by the env slot's init, before that NCCL has any communicator. */
 int gv_release_env;
 
 int gv_release_of(const void *address)

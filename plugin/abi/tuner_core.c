@@ -5,6 +5,8 @@
 
 #include "base/gv_hash.h"
 #include "plugin/abi/gv_release.h"
+#include "plugin/core/gv_answer.h"
+#include "plugin/core/gv_object.h"
 #include "plugin/core/gv_state.h"
 
 /* A plan was made and now NCCL says how the communicator really is. */
@@ -38,8 +40,11 @@ static struct gv_comm *alone(const struct gv_init *init)
     if (!state->usable || init->nnodes != 1)
         return NULL;
     gv_log_once(
-        GV_LOG_INFO, "only the tuner slot is in use, so transports are not under control; "
-                     "set what 'gv100 env' prints instead");
+        GV_LOG_INFO, "only the tuner slot is in use%s, so transports are not under control%s",
+        gv_answer_preloaded() ? " (this NCCL's init calls do not pass through the preloaded "
+                                "library: it is linked statically, or reached by dlsym)"
+                              : "",
+        gv_answer_preloaded() ? "" : "; set what 'gv100 env' prints instead");
     bool all = (int)init->nranks == state->profile->ngpus;
     if (!init->has_id && !all)
         return NULL;
@@ -59,9 +64,12 @@ struct gv_comm *gv_tuner_init(struct gv_init *init, gv_logger logger)
     gv_log_flush(logger);
     if (gv_state()->disabled)
         return NULL;
+    const void *nccl = (const void *)logger;
     if (!init->nccl_version)
-        init->nccl_version = gv_release_env ? gv_release_env : gv_release_of((const void *)logger);
-    struct gv_comm *comm = gv_comm_take();
+        init->nccl_version = gv_release_of(nccl);
+    if (!init->nccl_version)
+        init->nccl_version = gv_release_env;
+    struct gv_comm *comm = gv_comm_take(gv_object_of(nccl));
     if (comm)
         compare_with_truth(comm, init);
     else

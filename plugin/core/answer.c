@@ -2,15 +2,24 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
 #include "plugin/core/gv_comm.h"
 #include "plugin/core/gv_env.h"
+#include "plugin/core/gv_object.h"
 #include "plugin/core/gv_proof.h"
 #include "plugin/core/gv_state.h"
 #include "plugin/policy/gv_policy.h"
+
+static atomic_bool preloaded;
+
+int gv_answer_preloaded(void)
+{
+    return atomic_load(&preloaded);
+}
 
 int gv_answer_names_us(const char *value)
 {
@@ -70,12 +79,35 @@ static void look_for_plugins(void)
     found.default_tuner = default_tuner_exists();
 }
 
-static const char *tuner_plugin(const struct gv_state *state, const char *user)
+static bool tuner_is_ours(const char *user)
 {
-    (void)state; /* also where no plan is possible: the tuner slot is where that is said */
     pthread_once(&found.once, look_for_plugins);
-    bool ours = user && *user ? gv_answer_names_us(user) : !found.default_tuner;
-    return ours ? GV_SONAME : user;
+    return user && *user ? gv_answer_names_us(user) : !found.default_tuner;
+}
+
+/* The user's net plugin keeps its slot, so that no communicator is ever announced. */
+static atomic_bool net_is_theirs;
+
+/* Then nobody hands us NCCL's logger, and what we do must be said all the same. */
+static void tuner_is_theirs(void)
+{
+    gv_log_once(
+        GV_LOG_INFO,
+        "another tuner plugin is in use, or none (NCCL_TUNER_PLUGIN, libnccl-tuner.so, or the "
+        "net plugin has one): algorithms and protocols are not decided here, %s",
+        !gv_state()->usable || atomic_load(&net_is_theirs) ? "and transports are not either"
+                                                           : "transports are");
+    gv_log_alone();
+}
+
+static const char *tuner_plugin(const struct gv_state *state, const void *caller, const char *user)
+{
+    (void)caller;
+    (void)state; /* also where no plan is possible: the tuner slot is where that is said */
+    if (tuner_is_ours(user))
+        return GV_SONAME;
+    tuner_is_theirs();
+    return user;
 }
 
 const char *gv_answer_net_name(void)
@@ -103,13 +135,15 @@ static bool hook_may_be_answered(const char *user)
     return !found.default_net;
 }
 
-static const char *net_plugin(const struct gv_state *state, const char *user)
+static const char *net_plugin(const struct gv_state *state, const void *caller, const char *user)
 {
+    (void)caller;
     /* A rank without a profile registers as well, since the others must know of it, but takes
      * nothing from its user for that. */
     bool theirs = user && *user && !gv_answer_names_us(user);
     if ((state->usable || !theirs) && hook_may_be_answered(user))
         return GV_SONAME;
+    atomic_store(&net_is_theirs, true);
     gv_log_once(
         GV_LOG_INFO,
         "the net slot is taken (a net plugin of the user's, NCCL_NET or "
@@ -118,21 +152,26 @@ static const char *net_plugin(const struct gv_state *state, const char *user)
     return user;
 }
 
-static const char *topology_file(const struct gv_state *state, const char *user)
+static const char *topology_file(const struct gv_state *state, const void *caller, const char *user)
 {
     (void)state; /* also where no plan is possible: the other ranks wait for this one's word */
-    struct gv_comm *comm = gv_comm_of_this_thread();
+    struct gv_comm *comm = gv_comm_of_this_thread(gv_object_of(caller));
     if (!comm)
         return user;
     gv_comm_decide(comm, 0, 0, true);
+    if (!tuner_is_ours(gv_env_get("NCCL_TUNER_PLUGIN"))) {
+        gv_comm_report(comm); /* elsewhere tuner init does */
+        tuner_is_theirs();
+    }
     const char *file = gv_comm_file(comm);
     return file ? file : user;
 }
 
 /* Asked once per process, so the answer is for the machine as a whole: whether any pair must be
  * kept apart that no file can. */
-static const char *p2p_level(const struct gv_state *state, const char *user)
+static const char *p2p_level(const struct gv_state *state, const void *caller, const char *user)
 {
+    (void)caller;
     if ((user && *user) || !state->usable)
         return user;
     bool level_pxb = gv_policy_level_pxb(state->profile, 0, state->own_word ? NULL : state->bad);
@@ -141,14 +180,16 @@ static const char *p2p_level(const struct gv_state *state, const char *user)
 
 /* Two lent links on one GPU would make a path through it; where the machine has no such path of its
  * own the setting changes nothing by itself. */
-static const char *nvb_disable(const struct gv_state *state, const char *user)
+static const char *nvb_disable(const struct gv_state *state, const void *caller, const char *user)
 {
+    (void)caller;
     return !(user && *user) && state->usable && state->answer_nvb ? "1" : user;
 }
 
 /* The graph comes after the topology: what this thread asks from now on belongs to nobody. */
-static const char *graph_file(const struct gv_state *state, const char *user)
+static const char *graph_file(const struct gv_state *state, const void *caller, const char *user)
 {
+    (void)caller;
     (void)state;
     gv_comm_disarm();
     return user;
@@ -157,14 +198,14 @@ static const char *graph_file(const struct gv_state *state, const char *user)
 static const struct {
     const char *name;
     bool preload; /* answered to the preloaded getenv as well */
-    const char *(*answer)(const struct gv_state *state, const char *user);
+    const char *(*answer)(const struct gv_state *state, const void *caller, const char *user);
 } answers[] = {
     {"NCCL_TOPO_FILE", true, topology_file},   {"NCCL_GRAPH_FILE", true, graph_file},
     {"NCCL_TUNER_PLUGIN", true, tuner_plugin}, {"NCCL_NET_PLUGIN", false, net_plugin},
     {"NCCL_NVB_DISABLE", true, nvb_disable},   {"NCCL_P2P_LEVEL", true, p2p_level},
 };
 
-const char *gv_answer(enum gv_asker asker, const char *name, const char *user)
+const char *gv_answer(enum gv_asker asker, const void *caller, const char *name, const char *user)
 {
     if (strncmp(name, "NCCL_", 5) != 0)
         return user;
@@ -173,8 +214,10 @@ const char *gv_answer(enum gv_asker asker, const char *name, const char *user)
             continue;
         if (asker == GV_ASKER_PRELOAD && !answers[i].preload)
             return user;
+        if (asker == GV_ASKER_PRELOAD)
+            atomic_store(&preloaded, true);
         const struct gv_state *state = gv_state();
-        return state->disabled ? user : answers[i].answer(state, user);
+        return state->disabled ? user : answers[i].answer(state, caller, user);
     }
     return user;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "plugin/core/gv_force.h"
+#include "plugin/core/gv_locks.h"
 #include "plugin/core/gv_proof.h"
 
 static void sweep_once(void)
@@ -90,9 +91,9 @@ static void give_up(struct gv_comm *comm, enum gv_verdict why)
 void gv_comm_confuse(struct gv_comm *comm)
 {
     snprintf(
-        comm->trouble, sizeof(comm->trouble),
-        "two communicators are being made on one GPU at the same time and cannot be told apart");
-    give_up(comm, GV_ABORT_RANK);
+        comm->trouble, sizeof(comm->trouble), "no decision: %s",
+        gv_verdict_text(GV_ABORT_CONFUSED));
+    give_up(comm, GV_ABORT_CONFUSED);
 }
 
 static void agree(struct gv_comm *comm, int nranks)
@@ -105,12 +106,12 @@ static void agree(struct gv_comm *comm, int nranks)
     }
     enum gv_verdict verdict = gv_registry_decide(comm->entry, d->hash, nranks, GV_DECIDE_WAIT_MS);
     comm->committed = verdict == GV_COMMITTED;
-    if (!comm->committed)
+    if (verdict == GV_ABORT_CONFUSED)
+        snprintf(comm->trouble, sizeof(comm->trouble), "no decision: %s", gv_verdict_text(verdict));
+    else if (!comm->committed)
         snprintf(
-            comm->trouble, sizeof(comm->trouble),
-            "no common decision for GPUs %s: %s; give all ranks the same profile and the same "
-            "/dev/shm",
-            d->gpus, gv_verdict_text(verdict));
+            comm->trouble, sizeof(comm->trouble), "no common decision for GPUs %s: %s", d->gpus,
+            gv_verdict_text(verdict));
 }
 
 static void log_decision(const struct gv_comm *comm)
@@ -158,11 +159,19 @@ void gv_comm_decide(struct gv_comm *comm, int nranks, int nnodes, bool transport
     atomic_store(&comm->decided, true);
 }
 
+void gv_comm_leave(struct gv_comm *comm)
+{
+    gv_lock(GV_LOCK_LISTED); /* who looks for candidates reads entries under it */
+    struct gv_registry_entry *entry = atomic_exchange(&comm->entry, NULL);
+    gv_unlock(GV_LOCK_LISTED);
+    gv_registry_leave(entry);
+}
+
 void gv_comm_settle(struct gv_comm *comm)
 {
     atomic_store(&comm->decided, true);
     comm->table = comm->committed && comm->decision ? comm->decision->table : NULL;
-    gv_registry_leave(atomic_exchange(&comm->entry, NULL));
+    gv_comm_leave(comm);
 }
 
 const char *gv_comm_file(const struct gv_comm *comm)

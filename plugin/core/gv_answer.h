@@ -8,9 +8,14 @@ enum gv_asker {
     GV_ASKER_PRELOAD     /* any program's getenv of a name that begins with NCCL_ */
 };
 
-/* `user` is what the environment holds (NULL: not set). Returns that, or an answer of ours, which
- * lives until the process ends or, for NCCL_TOPO_FILE, as gv_comm_file says. */
-const char *gv_answer(enum gv_asker asker, const char *name, const char *user);
+/* `user` is what the environment holds (NULL: not set), `caller` an address in the object that
+ * asks. Returns that, or an answer of ours, which lives until the process ends or, for
+ * NCCL_TOPO_FILE, as gv_comm_file says. */
+const char *
+gv_answer(enum gv_asker asker, const void *caller, const char *name, const char *user);
+
+/* Whether the preloaded getenv was asked, so that an init call which we do not see bypassed it. */
+int gv_answer_preloaded(void);
 
 /* Whether `value` of NCCL_TUNER_PLUGIN (or NCCL_ENV_PLUGIN) names this library. */
 int gv_answer_names_us(const char *value);

@@ -29,6 +29,7 @@ struct gv_comm {
     int gpu;      /* machine index, -1 not known */
     int nranks;   /* 0: not known */
     int nccl_version;
+    const void *library;                       /* NCCL's own object (gv_nccl_of), NULL not known */
     _Atomic(struct gv_registry_entry *) entry; /* NULL: could not register, or settled */
     struct gv_decision *decision;              /* NULL until decided */
     bool committed;                            /* all ranks agreed: the decision may act */
@@ -60,14 +61,17 @@ void gv_comm_drop(void);
 void gv_comm_list(struct gv_comm *comm);
 void gv_comm_unlist(struct gv_comm *comm);
 
-/* The communicator whose look-up this is: the armed one, else the only listed, undecided one whose
- * GPU this thread drives, which is armed for this thread by that. Two candidates: both get the
- * default, and NULL. Valid until the thread arms, drops or takes. */
-struct gv_comm *gv_comm_of_this_thread(void);
+/* The communicator whose look-up this is: the armed one, else the listed, undecided one whose GPU
+ * this thread drives, which is armed for this thread by that. `asker` is the object that looks up
+ * (gv_object_of), NULL not known: two NCCLs of one process are never taken for each other. Of
+ * several candidates only those count whose ranks have all registered; if these are alike (the same
+ * ranks on the same GPUs, so the same plan) any will do, else they get the default, and NULL. Valid
+ * until the thread arms, drops or takes. */
+struct gv_comm *gv_comm_of_this_thread(const void *asker);
 
 /* The communicator whose tuner init this is, armed or not; the thread forgets it, the caller holds
  * it from now on. NULL where nobody announced one. */
-struct gv_comm *gv_comm_take(void);
+struct gv_comm *gv_comm_take(const void *asker);
 
 /* Ends an undecided communicator that cannot be told from another: default for all of its ranks. */
 void gv_comm_confuse(struct gv_comm *comm);
@@ -76,8 +80,10 @@ void gv_comm_confuse(struct gv_comm *comm);
  * `nnodes`: 0 where not known. */
 void gv_comm_decide(struct gv_comm *comm, int nranks, int nnodes, bool transport_in_reach);
 
-/* Leaves the registry: the decision stays, and nobody needs this rank's entry any more. Not while
- * the communicator may still be deciding. */
+/* Leaves the registry: nobody needs this rank's entry any more. Not while the communicator may
+ * still be deciding. Any thread. */
+void gv_comm_leave(struct gv_comm *comm);
+/* The same, and the decision is what the tuner serves from now on. In tuner init. */
 void gv_comm_settle(struct gv_comm *comm);
 
 /* The file to hand over, or NULL for none. Valid until the communicator ends, and a while longer.

@@ -1,6 +1,6 @@
 /* What the plugin says. NCCL's logger is only to be called from net init and tuner init (inside
- * getEnv it could re-enter NCCL), so lines wait in a small queue until then. Nothing is ever
- * printed by the plugin itself. */
+ * getEnv it could re-enter NCCL), so lines wait in a small queue until then. Where neither slot is
+ * ours they go to stderr, if NCCL_DEBUG asks for their level; nothing is ever printed on stdout. */
 #ifndef GV_LOG_H
 #define GV_LOG_H
 
@@ -22,6 +22,9 @@ void gv_log_once(enum gv_level level, const char *fmt, ...) __attribute__((forma
 
 /* Hands all queued lines to NCCL. `logger` may be NULL: nothing happens. */
 void gv_log_flush(gv_logger logger);
+
+/* No slot of ours will be given the logger: what waits, and all later lines, go to stderr. */
+void gv_log_alone(void);
 
 /* Says one line at once; only where NCCL's logger may be called. */
 void gv_log_now(gv_logger logger, enum gv_level level, const char *text);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/gv_str.h"
 #include "plugin/core/gv_env.h"
 #include "plugin/core/gv_locks.h"
+#include "plugin/core/say.h"
 
 #define QUEUE 16
 #define LINE 768
@@ -31,6 +33,8 @@ static struct line queue[QUEUE];
 static int queued;
 static uint64_t seen[SEEN];
 static unsigned nseen;
+/* No slot of ours will be given NCCL's logger: lines do not wait for one. Only ever raised. */
+static atomic_bool alone;
 
 /* Under the lock. */
 static bool said_before(const char *text)
@@ -47,11 +51,14 @@ static void put(enum gv_level level, bool once, const char *fmt, va_list ap)
 {
     struct line line = {.level = level};
     vsnprintf(line.text, sizeof(line.text), fmt, ap);
+    bool waits = !atomic_load(&alone);
     gv_lock(GV_LOCK_LOG);
-    bool drop = queued == QUEUE || (once && said_before(line.text));
-    if (!drop)
+    bool drop = (waits && queued == QUEUE) || (once && said_before(line.text));
+    if (!drop && waits)
         queue[queued++] = line;
     gv_unlock(GV_LOCK_LOG);
+    if (!drop && !waits)
+        gv_say(level, line.text);
     if (!drop && level == GV_LOG_WARN)
         gv_log_event("warning", line.text);
 }
@@ -78,18 +85,35 @@ void gv_log_now(gv_logger logger, enum gv_level level, const char *text)
         logger((int)level, FLAGS, "gv100", __LINE__, "gv100: %s", text);
 }
 
-void gv_log_flush(gv_logger logger)
+/* Takes what waits out of the queue. */
+static int take(struct line lines[QUEUE])
 {
-    if (!logger)
-        return;
-    struct line lines[QUEUE];
     gv_lock(GV_LOCK_LOG);
     int n = queued;
     memcpy(lines, queue, sizeof(lines[0]) * (size_t)n);
     queued = 0;
     gv_unlock(GV_LOCK_LOG);
+    return n;
+}
+
+void gv_log_flush(gv_logger logger)
+{
+    if (!logger)
+        return;
+    struct line lines[QUEUE];
+    int n = take(lines);
     for (int i = 0; i < n; i++)
         gv_log_now(logger, lines[i].level, lines[i].text);
+}
+
+void gv_log_alone(void)
+{
+    struct line lines[QUEUE];
+    if (atomic_exchange(&alone, true))
+        return;
+    int n = take(lines);
+    for (int i = 0; i < n; i++)
+        gv_say(lines[i].level, lines[i].text);
 }
 
 static void json_text(struct gv_str *s, const char *text)

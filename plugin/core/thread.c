@@ -88,43 +88,91 @@ void gv_comm_list(struct gv_comm *comm)
     gv_unlock(GV_LOCK_LISTED);
 }
 
-void gv_comm_unlist(struct gv_comm *comm)
+/* Under the lock. True if it was there: the list's hold is the caller's then. */
+static bool take_off(struct gv_comm *comm)
 {
-    bool found = false;
-    gv_lock(GV_LOCK_LISTED);
     for (struct gv_comm **p = &listed; *p; p = &(*p)->next) {
         if (*p != comm)
             continue;
         *p = comm->next;
-        found = true;
-        break;
+        return true;
     }
+    return false;
+}
+
+void gv_comm_unlist(struct gv_comm *comm)
+{
+    gv_lock(GV_LOCK_LISTED);
+    bool found = take_off(comm);
     gv_unlock(GV_LOCK_LISTED);
     if (found)
         gv_comm_put(comm);
 }
 
-/* Under the lock. The one undecided communicator on `gpu`; NULL where there is none, or where there
- * are several: then none of them may have a plan, since it could be another's. */
-static struct gv_comm *only_candidate(int gpu)
+static bool may_ask(const struct gv_comm *comm, const void *asker)
 {
-    struct gv_comm *found = NULL;
+    return !comm->library || !asker || comm->library == asker;
+}
+
+/* A look-up comes after NCCL's all-gather, and all ranks have registered before that. */
+static bool is_complete(const struct gv_comm *comm)
+{
+    struct gv_registry_entry *entry = atomic_load(&comm->entry);
+    return !entry || !comm->nranks || gv_registry_members(entry).count >= comm->nranks;
+}
+
+/* Whoever decides for the one decides the same for the other. */
+static bool alike(const struct gv_comm *a, const struct gv_comm *b)
+{
+    struct gv_registry_entry *x = atomic_load(&a->entry), *y = atomic_load(&b->entry);
+    return x && y && a->nranks && a->nranks == b->nranks && a->nccl_version == b->nccl_version &&
+           a->library == b->library && gv_registry_members(x).gpus == gv_registry_members(y).gpus;
+}
+
+#define CANDIDATES 16
+
+/* Under the lock. Undecided communicators on `gpu`, at most CANDIDATES. */
+static int find_candidates(int gpu, const void *asker, struct gv_comm *found[CANDIDATES])
+{
     int n = 0;
-    for (struct gv_comm *c = listed; c; c = c->next) {
-        if (c->gpu != gpu || atomic_load(&c->decided))
-            continue;
-        found = c;
-        n++;
+    for (struct gv_comm *c = listed; c && n < CANDIDATES; c = c->next)
+        if (c->gpu == gpu && !atomic_load(&c->decided) && may_ask(c, asker))
+            found[n++] = c;
+    return n;
+}
+
+static int keep_complete(struct gv_comm *found[], int n)
+{
+    int kept = 0;
+    for (int i = 0; i < n; i++)
+        if (is_complete(found[i]))
+            found[kept++] = found[i];
+    return kept;
+}
+
+/* Under the lock. The communicator on `gpu` that a thread of `asker` works for; NULL where there is
+ * none, or where it could be one of several with different plans: none of these may have one then.
+ * Among equals all threads take the smallest key first, so that the ranks of one meet. */
+static struct gv_comm *choose(int gpu, const void *asker)
+{
+    struct gv_comm *found[CANDIDATES], *first = NULL;
+    int n = find_candidates(gpu, asker, found);
+    bool same = n < CANDIDATES;
+    if (n > 1)
+        n = keep_complete(found, n);
+    for (int i = 0; i < n; i++) {
+        same = same && alike(found[0], found[i]);
+        if (!first || found[i]->key < first->key)
+            first = found[i];
     }
-    if (n < 2)
-        return found;
-    for (struct gv_comm *c = listed; c; c = c->next)
-        if (c->gpu == gpu && !atomic_load(&c->decided))
-            gv_comm_confuse(c);
+    if (n <= 1 || same)
+        return first;
+    for (int i = 0; i < n; i++)
+        gv_comm_confuse(found[i]);
     return NULL;
 }
 
-static struct gv_comm *bind(void)
+static struct gv_comm *bind(const void *asker)
 {
     gv_lock(GV_LOCK_LISTED);
     bool any = listed != NULL;
@@ -135,24 +183,25 @@ static struct gv_comm *bind(void)
     if (gpu < 0)
         return NULL;
     gv_lock(GV_LOCK_LISTED);
-    struct gv_comm *comm = only_candidate(gpu);
-    if (comm)
-        gv_comm_arm(comm);
+    struct gv_comm *comm = choose(gpu, asker);
+    bool was_listed = comm && take_off(comm); /* no other thread may choose it */
     gv_unlock(GV_LOCK_LISTED);
     if (comm)
-        gv_comm_unlist(comm);
+        gv_comm_arm(comm);
+    if (was_listed)
+        gv_comm_put(comm);
     return comm;
 }
 
-struct gv_comm *gv_comm_of_this_thread(void)
+struct gv_comm *gv_comm_of_this_thread(const void *asker)
 {
     struct gv_comm *own = mine();
-    return own && armed() ? own : bind();
+    return own && armed() && may_ask(own, asker) ? own : bind(asker);
 }
 
-struct gv_comm *gv_comm_take(void)
+struct gv_comm *gv_comm_take(const void *asker)
 {
-    struct gv_comm *own = mine(), *comm = own ? own : bind();
+    struct gv_comm *own = mine(), *comm = own && may_ask(own, asker) ? own : bind(asker);
     if (!comm)
         return NULL;
     gv_comm_hold(comm);

@@ -28,7 +28,8 @@ enum gv_verdict {
     GV_ABORT_MISMATCH, /* ranks prepared different plans (another profile, another version) */
     GV_ABORT_TIMEOUT,  /* a rank did not come in time */
     GV_ABORT_RANK,     /* a rank gave up (its own trouble, or the communicator's init failed) */
-    GV_ABORT_OVERFLOW  /* more than GV_REGISTRY_RANKS ranks */
+    GV_ABORT_OVERFLOW, /* more than GV_REGISTRY_RANKS ranks */
+    GV_ABORT_CONFUSED  /* it could not be told from another communicator */
 };
 
 struct gv_registry_members {
@@ -79,7 +80,7 @@ int gv_registry_sweep(const char *folder, int limit);
  * /dev/shm that is too small). */
 void gv_registry_folder(char *out, unsigned long out_size);
 
-/* One sentence for a log. */
+/* Cause and next step, one sentence for a log. */
 const char *gv_verdict_text(enum gv_verdict verdict);
 
 #endif

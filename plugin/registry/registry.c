@@ -174,11 +174,15 @@ const char *gv_verdict_text(enum gv_verdict verdict)
     static const char *const text[] = {
         [GV_OPEN] = "not decided",
         [GV_COMMITTED] = "all ranks agreed",
-        [GV_ABORT_MISMATCH] =
-            "ranks came to different plans (another profile or plugin on one of them)",
-        [GV_ABORT_TIMEOUT] = "a rank did not answer in time",
-        [GV_ABORT_RANK] = "a rank could not take part",
-        [GV_ABORT_OVERFLOW] = "too many ranks",
+        [GV_ABORT_MISMATCH] = "ranks came to different plans; give all of them the same profile, "
+                              "the same plugin and the same settings",
+        [GV_ABORT_TIMEOUT] = "a rank did not answer in time; see whether one ended or hangs",
+        [GV_ABORT_RANK] = "a rank could not take part; its own warning says why",
+        [GV_ABORT_OVERFLOW] = "plans are for 64 ranks at most",
+        [GV_ABORT_CONFUSED] =
+            "communicators over different GPUs were being made at the same time in one process, "
+            "and NCCL before 2.28.7 does not say which of them a thread works for; make them one "
+            "after the other",
     };
-    return verdict <= GV_ABORT_OVERFLOW ? text[verdict] : "unknown";
+    return verdict <= GV_ABORT_CONFUSED ? text[verdict] : "ranks have different plugins";
 }

@@ -56,6 +56,11 @@ static int setup(void)
     return rc;
 }
 
+int pncclGetVersion(int *version)
+{
+    return ncclGetVersion(version);
+}
+
 int ncclGetUniqueId(ncclUniqueId *id)
 {
     int rc = setup();

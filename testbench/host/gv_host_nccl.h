@@ -38,6 +38,7 @@ typedef struct {
 #define GV_HOST_UNDEF ((int)0x80000000)
 
 GV_HOST_API int ncclGetVersion(int *version);
+GV_HOST_API int pncclGetVersion(int *version); /* every call of NCCL's has such a second name */
 GV_HOST_API int ncclGetUniqueId(ncclUniqueId *id);
 GV_HOST_API int ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank);
 GV_HOST_API int ncclCommInitRankConfig(

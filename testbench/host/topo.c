@@ -130,7 +130,7 @@ struct known {
 
 static uint64_t key_of(const struct gv_nccl_eval_in *in)
 {
-    uint64_t key = gvh_hash(in->xml, in->xml_len, 1);
+    uint64_t key = gvh_hash(in->xml, in->xml_len, (uint64_t)in->release);
     return gvh_hash(in->gpus, (size_t)in->ngpus * sizeof(int), key);
 }
 

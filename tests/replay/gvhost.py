@@ -12,6 +12,8 @@ OLD = ["2.19.3", "2.20.5", "2.21.5", "2.22.3", "2.23.4", "2.24.3", "2.26.5", "2.
        "2.28.3"]
 NEW = ["2.28.9", "2.30.7", "2.32.3"]
 
+SLOW = int(os.environ.get("GV_SLOW", "1"))  # how much longer a sanitizer makes everything
+
 failed = []
 
 
@@ -21,7 +23,7 @@ def host(*args, env=None, status=None):
     clean["GV100_PROFILE_DIR"] = os.environ.get("GV100_PROFILE_DIR", "")
     clean.update(env or {})
     run = subprocess.run([os.path.join(BIN, "gv-nccl-host"), "--json", *map(str, args)], env=clean,
-                         capture_output=True, text=True, timeout=120)
+                         capture_output=True, text=True, timeout=120 * SLOW)
     if status is not None:
         check(f"{' '.join(map(str, args))}: exit status ({run.stderr.strip()})", run.returncode,
               status)

@@ -34,6 +34,11 @@ CASES = [
      MODES, [P6, P6, P10, "PPPPSPPPPSS"]),
     (["--concurrent", "--late", "2:300", "--comm", "0-5", "--comm", "0-9", "--split", "1:0-5"],
      "2.19", MODES, [P6, P10, P6]),
+    # several at once over the same GPUs, all ranks threads that NCCL makes: their plans are one
+    (["--api", "all", "--concurrent", "--comm", "0-5", "--comm", "0-5", "--comm", "0-5"], "2.19", MODES[:1],
+     [P6, P6, P6]),
+    (["--api", "all", "--concurrent", "--comm", "0-9", "--comm", "10,0-9"], "2.28.9", MODES[:1],
+     [P10, "PPPPSPPPPSS"]),
     # fewer GPUs visible than there are, and in another order
     (["--visible", "0-5", "--comm", "0-5"], "2.19", MODES, [P6]),
     (["--visible", "5,0,9", "--comm", "0,5"], "2.19", MODES, ["PP"]),
@@ -59,5 +64,21 @@ for args, since, modes, want in CASES:
                   [sorted(transports(c)) for c in comms], [sorted(w) for w in want])
             check(f"{where}: warnings", [lines(c, "WARN", OTHER_NCCL) for c in comms],
                   [[]] * len(want))
+
+# Over different GPUs nothing tells up to 2.28.6 which one a thread of NCCL's works for: the right plan
+# where one was made before the other came, else the default for both, with its true cause.
+for release in ("2.19.3", "2.23.4", "2.27.7", "2.28.3"):
+    for _ in range(4):
+        comms = host("--release", release, "--api", "all", "--concurrent", "--comm", "0-5", "--comm", "0-9", status=0)
+        where = f"{release} InitAll at once over different GPUs"
+        check(f"{where}: all ranks alike", [c["consistent"] for c in comms], [True, True])
+        got = [transports(c) for c in comms]
+        default = ["PPPPSS", "PPPPSPPPPS"]
+        for i, plan in enumerate((P6, P10)):
+            check(f"{where}: {got}", got[i] in (plan, default[i]), True)
+        warned = {line for c in comms for line in lines(c, "WARN", OTHER_NCCL)}
+        check(f"{where}: warned", len(warned), int(got != [P6, P10]))
+        check(f"{where}: cause and next step", all("over different GPUs" in w and "one after the other" in w
+                                                   for w in warned), True)
 
 done()
