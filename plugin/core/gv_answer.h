@@ -11,8 +11,7 @@ enum gv_asker {
 /* `user` is what the environment holds (NULL: not set), `caller` an address in the object that
  * asks. Returns that, or an answer of ours, which lives until the process ends or, for
  * NCCL_TOPO_FILE, as gv_comm_file says. */
-const char *
-gv_answer(enum gv_asker asker, const void *caller, const char *name, const char *user);
+const char *gv_answer(enum gv_asker asker, const void *caller, const char *name, const char *user);
 
 /* Whether the preloaded getenv was asked, so that an init call which we do not see bypassed it. */
 int gv_answer_preloaded(void);
