@@ -11,10 +11,11 @@
 
 struct input {
     struct gv_compare_input live;
-    const char *saved, *save, *sizes, *html, *nccl[2];
-    int nnccl;
+    const char *saved[2], *save, *sizes, *html, *nccl[2];
+    int nsaved, nnccl;
+    const char *measures; /* the first option given that only a measurement can follow */
     double steps, step_s;
-    bool json, csv, worker, exit_code, sizes_given;
+    bool json, csv, worker, exit_code;
 };
 
 enum {
@@ -237,9 +238,23 @@ static error_t on_choice(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* Options that only a measurement can follow. */
+static void note_measuring(struct input *in, int key)
+{
+    static const int shown[] = {'g',       'j',      KEY_CSV,   KEY_HTML,      KEY_SAVE,
+                                KEY_SIZES, KEY_EXIT, KEY_STEPS, KEY_STEP_TIME, KEY_PROFILE};
+    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+        if (key == shown[i])
+            return;
+    for (const struct argp_option *o = options; o->name && !in->measures; o++)
+        if (o->key == key)
+            in->measures = o->name;
+}
+
 static error_t on_option(int key, char *arg, struct argp_state *state)
 {
     struct input *in = state->input;
+    note_measuring(in, key);
     switch (key) {
     case 'j':
         in->json = true;
@@ -260,15 +275,17 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
         in->worker = true;
         return 0;
     case ARGP_KEY_ARG:
-        if (in->saved)
-            argp_error(state, "one saved run at a time");
-        in->saved = arg;
+        if (in->nsaved == 2)
+            argp_error(state, "at most two saved runs or profiles");
+        in->saved[in->nsaved++] = arg;
         return 0;
     case ARGP_KEY_END:
         if (in->live.min_bytes > in->live.max_bytes)
             argp_error(state, "-b is over -e");
         if (in->nnccl == 2 && in->live.witness)
             argp_error(state, "--with goes with one --nccl");
+        if (in->nsaved && in->measures)
+            argp_error(state, "--%s: nothing is measured where saved runs are shown", in->measures);
         if (in->live.threads && in->live.ranks_per_gpu > 1)
             argp_error(state, "--threads and --ranks-per-gpu exclude each other");
         return 0;
@@ -280,12 +297,12 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
     options,
     on_option,
-    "[SAVED]",
+    "[SAVED [SAVED]]",
     "Runs NCCL itself on these GPUs, its default and what the plugin makes of it in turn, each "
-    "time "
-    "in a new communicator; checks every result; and says what differs: busbw with its range, the "
-    "gain, the transport of each ring edge. With SAVED nothing is measured: a run kept with --save "
-    "is shown again."
+    "time in a new communicator; checks every result; and says what differs: busbw with its range, "
+    "the gain, the transport of each ring edge. With SAVED nothing is measured: a run kept with "
+    "--save or --json is shown again, or what a profile measured of its GPUs. Two of them are held "
+    "against each other, all variants of both against the default of the first."
     "\v"
     "Verdicts are the policy's own rule: medians at least min_gain apart (3 % unless the profile "
     "says "
@@ -299,7 +316,9 @@ static const struct argp argp = {
     "  gv100 compare --gpus 0-5\n"
     "  gv100 compare --gpus 0,1 --variant \"separate 0-1\" -b 1M -e 1G -f 4 --save run.json\n"
     "  gv100 compare run.json --csv\n"
-    "  gv100 compare run.json --html report.html\n",
+    "  gv100 compare run.json --html report.html\n"
+    "  gv100 compare before.json after.json\n"
+    "  gv100 compare old.yaml new.yaml --gpus 0-5\n",
     NULL,
     NULL,
     NULL,
@@ -330,34 +349,43 @@ static int status_of(const struct input *in, const struct gv_compared *c)
     return bad && in->exit_code ? GV_EXIT_NO : GV_EXIT_OK;
 }
 
-static int print(
-    const struct gv_command *self, const struct input *in, const struct gv_compared *c,
-    const struct gv_histogram *h)
+static int print(const struct gv_command *self, const struct input *in, const struct gv_compared *c)
 {
     int status = status_of(in, c);
-    if (in->json) {
-        json_t *json = gv_compared_json(c);
-        if (in->sizes)
-            json_object_set_new(json, "job", gv_job_gain_json(c, h, in->steps, in->step_s));
-        return gv_json_print(self, json, status);
-    }
-    if (in->csv)
+    if (in->json)
+        return gv_json_print(self, gv_compared_json(c), status);
+    if (in->csv) {
         gv_compared_csv(c, stdout);
-    else
-        gv_compared_text(c);
-    if (in->sizes && !in->csv)
-        gv_job_gain_text(c, h, in->steps, in->step_s);
+        return status;
+    }
+    gv_compared_text(c);
+    if (c->job.file[0])
+        gv_job_text(c);
     return status;
 }
 
 static int measure(struct input *in, struct gv_compared *out, struct gv_error *err)
 {
-    if (in->saved)
-        return gv_compared_load(in->saved, out, err);
+    if (in->nsaved)
+        return gv_compare_saved(in->saved, in->nsaved, in->live.gpus, out, err);
     if (in->nnccl == 2)
         return gv_compare_releases(&in->live, in->nccl, out, err);
     in->live.nccl = in->nccl[0];
     return gv_compare_live(&in->live, out, err);
+}
+
+/* Instead of the job that a saved run has. */
+static void take_job(const struct input *in, struct gv_histogram *sizes, struct gv_compared *c)
+{
+    if (!in->sizes)
+        return;
+    gv_histogram_finish(&c->job.sizes);
+    c->job.sizes = *sizes;
+    *sizes = (struct gv_histogram){0};
+    if (!realpath(in->sizes, c->job.file))
+        snprintf(c->job.file, sizeof(c->job.file), "%s", in->sizes);
+    c->job.steps = in->steps;
+    c->job.step_s = in->step_s;
 }
 
 static int run(const struct gv_command *self, int argc, char **argv)
@@ -382,10 +410,12 @@ static int run(const struct gv_command *self, int argc, char **argv)
     if (in.sizes && gv_histogram_read(in.sizes, &histogram, &err))
         return gv_cli_fail(self, GV_EXIT_FAILED, &err);
     int rc = measure(&in, &compared, &err);
+    if (!rc)
+        take_job(&in, &histogram, &compared);
     if (rc || (in.save && save(&compared, in.save, &err)) ||
         (in.html && gv_html_compared(&compared, in.live.profile, in.html, &err)))
         return gv_cli_fail(self, GV_EXIT_FAILED, &err);
-    int status = print(self, &in, &compared, &histogram);
+    int status = print(self, &in, &compared);
     gv_histogram_finish(&histogram);
     gv_compared_finish(&compared);
     return status;

@@ -14,7 +14,7 @@ static void print_one(const struct gv_compared *c, int s, const struct gv_job_ga
         printf(
             "    %.2f %% of a step of %.6g s (%.2f to %.2f %%), if no collective is hidden behind "
             "computing\n",
-            100 * g->share.value, g->step_s, 100 * g->share.low, 100 * g->share.high);
+            100 * g->share.value, c->job.step_s, 100 * g->share.low, 100 * g->share.high);
     if (g->beyond_s > 0)
         printf(
             "    %.0f %% of that time is at sizes outside the measured ones\n",
@@ -25,14 +25,13 @@ static void print_one(const struct gv_compared *c, int s, const struct gv_job_ga
             g->missing_calls);
 }
 
-void gv_job_gain_text(
-    const struct gv_compared *c, const struct gv_histogram *h, double steps, double step_s)
+void gv_job_text(const struct gv_compared *c)
 {
     printf(
-        "%sfor the job%s, %d sizes%s\n", gv_style(GV_BOLD), gv_style(GV_PLAIN), h->n,
-        h->from_log ? " from NCCL's log" : "");
+        "%sfor the job%s, %d sizes%s\n", gv_style(GV_BOLD), gv_style(GV_PLAIN), c->job.sizes.n,
+        c->job.sizes.from_log ? " from NCCL's log" : "");
     for (int s = 0; s < c->run.nsteers; s++) {
-        struct gv_job_gain g = gv_job_gain_of(c, s, h, steps, step_s);
+        struct gv_job_gain g = gv_job_gain_of(c, s);
         if (s != c->base)
             print_one(c, s, &g);
     }

@@ -1,6 +1,7 @@
 #include "profiler/cli/compare_live.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -145,6 +146,10 @@ static void show_progress(void *data, const char *what, int done, int all)
 static int prepare(struct live *l, struct gv_error *err)
 {
     struct gv_collective_options *o = &l->setup.options;
+    if (l->in->machine && l->in->ranks_per_gpu > 1)
+        return gv_error_set(
+            err, "ranks that share a GPU are different hosts to NCCL, which talk over its network "
+                 "transport; the virtual NCCL plays one host. On real GPUs --ranks-per-gpu works");
     if (gv_measuring_init(&l->m, l->in->machine, err) ||
         gv_collective_prepare(&l->setup, &l->m, l->in->machine, l->in->nccl, err))
         return -1;
@@ -183,6 +188,39 @@ static void renumber(const struct live *l, struct gv_collective *run)
         }
 }
 
+static void copy_path(char out[PATH_MAX], const char *path)
+{
+    if (path && !realpath(path, out))
+        snprintf(out, PATH_MAX, "%s", path);
+}
+
+/* All that the command must be told again. */
+static void note_settings(const struct live *l, struct gv_compared_settings *s)
+{
+    const struct gv_compare_input *in = l->in;
+    if (in->machine && strchr(in->machine, '/'))
+        copy_path(s->machine, in->machine);
+    else
+        snprintf(s->machine, sizeof(s->machine), "%s", in->machine ? in->machine : "");
+    snprintf(s->nccl[0], sizeof(s->nccl[0]), "%s", l->setup.nccl);
+    copy_path(s->witness, in->witness);
+    for (int i = 0; i < in->nvariants; i++)
+        memcpy(s->variant[s->nvariants++], in->variants[i].force, sizeof(s->variant[0]));
+    s->ops = in->ops;
+    s->type = in->type;
+    s->redop = in->redop;
+    s->min_bytes = in->min_bytes;
+    s->max_bytes = in->max_bytes;
+    s->check_bytes = in->check_some ? in->check_bytes : 0;
+    s->factor = in->factor;
+    s->timeout_s = in->timeout_s;
+    s->in_place = in->in_place;
+    s->threads = in->threads;
+    s->repeats = in->repeats;
+    s->iterations = in->iterations;
+    s->ranks_per_gpu = in->ranks_per_gpu;
+}
+
 static void describe(const struct live *l, struct gv_compared *out)
 {
     static struct gv_machine machine; /* large */
@@ -196,11 +234,37 @@ static void describe(const struct live *l, struct gv_compared *out)
         strftime(out->date, sizeof(out->date), "%Y-%m-%dT%H:%M:%SZ", &tm);
     if (l->source)
         snprintf(out->profile, sizeof(out->profile), "%s", l->source->path);
+    out->profile_hash = l->source ? l->source->profile->hash : 0;
+    out->measured = true;
+    note_settings(l, &out->settings);
     out->virtual_machine = l->in->machine != NULL;
     out->min_gain = l->source ? l->source->profile->policy.min_gain : 0.03;
     out->max_loss = l->source ? l->source->profile->policy.max_loss : 0.05;
-    for (int i = 0; i < l->nranks; i++)
+    for (int i = 0; i < l->nranks; i++) {
+        int own = l->source ? l->source->to_profile[l->gpu[i]] : -1;
+        if (own >= 0)
+            snprintf(
+                out->model[i], sizeof(out->model[i]), "%s", l->source->profile->gpus[own].model);
         snprintf(out->bus_id[i], sizeof(out->bus_id[i]), "%s", machine.gpus[l->gpu[i]].bus_id);
+    }
+}
+
+/* Ten digits are more than any clock here has, and all of them are printed: so a printed run is the
+ * measured one. */
+static double rounded(double value)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%.10g", value);
+    return strtod(text, NULL);
+}
+
+static void round_samples(struct gv_collective *run)
+{
+    for (int i = 0; i < run->nsteers * run->ncases; i++)
+        for (int k = 0; k < run->cell[i].count; k++) {
+            run->cell[i].time_us[k] = rounded(run->cell[i].time_us[k]);
+            run->cell[i].first_us[k] = rounded(run->cell[i].first_us[k]);
+        }
 }
 
 static int measure(struct live *l, struct gv_compared *out, struct gv_error *err)
@@ -213,8 +277,10 @@ static int measure(struct live *l, struct gv_compared *out, struct gv_error *err
     if (rc)
         return -1;
     renumber(l, &out->run);
+    round_samples(&out->run);
     describe(l, out);
-    gv_compared_rings(out, l->source);
+    gv_compared_rings(
+        out, l->source ? l->source->profile : NULL, l->source ? l->source->to_profile : NULL);
     if (gv_compared_judge(out))
         return gv_error_set(err, "out of memory");
     return l->in->witness ? gv_compare_witness(l->in, &l->setup.options, l->ordinal, out, err) : 0;
@@ -228,7 +294,10 @@ int gv_compare_live(
     if (!l)
         return gv_error_set(err, "out of memory");
     l->in = in;
-    int rc = prepare(l, err);
+    out->job.step_s = NAN;
+    /* before the virtual machine adds its own */
+    int rc = gv_compared_environment(&out->settings) ? gv_error_set(err, "out of memory")
+                                                     : prepare(l, err);
     if (!rc)
         rc = measure(l, out, err);
     if (rc)

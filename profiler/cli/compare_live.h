@@ -38,9 +38,10 @@ int gv_compare_witness(
     const struct gv_compare_input *in, const struct gv_collective_options *options,
     const int *ordinals, struct gv_compared *out, struct gv_error *err);
 
-/* compare_ring.c: the rings of all variants, with what the profile (may be NULL) knows of their
- * edges; GPUs are the machine's. */
-struct gv_source;
-void gv_compared_rings(struct gv_compared *c, const struct gv_source *source);
+/* compare_saved.c: one or two of what was measured before, each a run that was kept (`--save`,
+ * `--json`) or a profile (a path, a shipped name). `gpus` 0: those of the run, or the profile's one
+ * set. Two become one comparison (gv_compared_merge). 0, or -1 with `err`. */
+int gv_compare_saved(
+    const char *const *names, int n, gv_gpuset gpus, struct gv_compared *out, struct gv_error *err);
 
 #endif

@@ -39,12 +39,13 @@ static void append(struct gv_compared *all, const struct gv_compared *one, int w
 }
 
 /* Everything that both have in common, and room for twice the variants. */
-static int begin(struct gv_compared *all, const struct gv_compared *one, struct gv_error *err)
+static int begin(struct gv_compared *all, struct gv_compared *one, struct gv_error *err)
 {
     int n = 2 * one->run.nsteers;
     if (n > GV_MAX_STEERS)
         return gv_error_set(err, "more than %d variants", GV_MAX_STEERS / 2);
     *all = *one;
+    one->settings.nenvironment = 0; /* `all` has it */
     all->rows = NULL;
     all->nrows = all->base = 0;
     all->run.nsteers = n;
@@ -71,11 +72,14 @@ int gv_compare_releases(
             rc = begin(out, one, err);
         if (!rc && one->run.nsteers * 2 != out->run.nsteers)
             rc = gv_error_set(err, "the two NCCLs were not measured alike");
-        if (!rc)
+        if (!rc) {
             append(out, one, i % 2);
+            memcpy(out->settings.nccl[i % 2], one->settings.nccl[0], sizeof(one->settings.nccl[0]));
+        }
         gv_compared_finish(one);
     }
     free(one);
+    out->settings.repeats = in->repeats;
     if (!rc && gv_compared_judge(out))
         rc = gv_error_set(err, "out of memory");
     if (rc)

@@ -6,7 +6,7 @@
 #include "profiler/compare/gv_job.h"
 
 void gv_compared_text(const struct gv_compared *c);
-void gv_job_gain_text(
-    const struct gv_compared *c, const struct gv_histogram *h, double steps, double step_s);
+/* What it would bring to c->job, which is there. */
+void gv_job_text(const struct gv_compared *c);
 
 #endif

@@ -30,6 +30,8 @@ static const char *releases(const struct gv_compared *c, char out[40])
     int from = c->run.wiring[0].nccl_version, to = c->run.wiring[c->run.nsteers - 1].nccl_version;
     gv_nccl_format(from, first);
     gv_nccl_format(to, last);
+    if (!from && !to)
+        return "not known";
     snprintf(out, 40, "%s%s%s", first, from == to ? "" : " and ", from == to ? "" : last);
     return out;
 }
@@ -47,6 +49,8 @@ static void print_head(const struct gv_compared *c)
         releases(c, version), c->run.nranks);
     for (int s = 0; s < c->run.nsteers; s++)
         print_steer(&c->run.steer[s], &c->run.wiring[s]);
+    for (int i = 0; i < c->nnotes; i++)
+        gv_print_field("note", c->note[i]);
     puts("");
 }
 
@@ -156,9 +160,10 @@ static void print_ring(const struct gv_compared *c, int s)
     char edge[40], gbs[24];
     if (!ring->n)
         return;
-    printf(
-        "%sring under %s%s, %d channels\n", gv_style(GV_BOLD), c->run.steer[s].name,
-        gv_style(GV_PLAIN), c->run.wiring[s].channels);
+    printf("%sring under %s%s", gv_style(GV_BOLD), c->run.steer[s].name, gv_style(GV_PLAIN));
+    if (c->run.wiring[s].channels)
+        printf(", %d channels", c->run.wiring[s].channels);
+    puts("");
     for (int i = 0; i < ring->n; i++) {
         const struct gv_compared_edge *e = &ring->edge[i];
         snprintf(edge, sizeof(edge), "%d -> %d", e->from, e->to);

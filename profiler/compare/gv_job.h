@@ -3,29 +3,27 @@
 #define GV_JOB_H
 
 #include "profiler/compare/gv_compare.h"
-#include "profiler/compare/gv_histogram.h"
 
 /* Seconds of one step; low and high from the samples' ranges, as the verdicts see them. */
 struct gv_bounded {
     double value, low, high;
 };
 
-/* Sums over the histogram. Times between measured sizes are interpolated; below the smallest one
- * its time is taken, above the largest its bandwidth. */
+/* Sums over the job's histogram. Times between measured sizes are interpolated; below the smallest
+ * one its time is taken, above the largest its bandwidth. */
 struct gv_job_gain {
     struct gv_bounded base_s, tuned_s, saved_s; /* a step */
-    double step_s;                              /* the whole step, as given; NAN not known */
     struct gv_bounded share; /* saved over step; NAN where the step is not known */
     double beyond_s;         /* part of base_s at sizes outside the measured ones */
     double missing_calls;    /* of operations that were not measured: not in the sums */
 };
 
-/* `steps`: how many the histogram covers. `step_s` NAN: not known. */
-struct gv_job_gain gv_job_gain_of(
-    const struct gv_compared *c, int other, const struct gv_histogram *h, double steps,
-    double step_s);
+/* Of c->job, variant `other` against the base. */
+struct gv_job_gain gv_job_gain_of(const struct gv_compared *c, int other);
 
-json_t *gv_job_gain_json(
-    const struct gv_compared *c, const struct gv_histogram *h, double steps, double step_s);
+/* Microseconds of one call of the row under a variant; NAN where the operation was not measured.
+ * `*beyond`: the size is outside the measured ones. */
+struct gv_bounded gv_job_time_us(
+    const struct gv_compared *c, int steer, const struct gv_histogram_row *row, bool *beyond);
 
 #endif

@@ -1,10 +1,12 @@
-#include "profiler/compare/gv_job.h"
-
+/* What a comparison is worth to a job. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/collective/gv_busbw.h"
+#include "profiler/compare/gv_job.h"
 #include "profiler/compare/number.h"
+#include "profiler/compare/parts.h"
 
 /* Median and inner range of the time of one case. */
 static struct gv_bounded time_of(const struct gv_compared *c, int s, int k)
@@ -67,21 +69,25 @@ time_at(const struct gv_compared *c, int s, enum gv_op op, uint64_t bytes, bool 
     return sum(scaled(time_of(c, s, a.below), 1 - part), scaled(time_of(c, s, a.above), part));
 }
 
-struct gv_job_gain gv_job_gain_of(
-    const struct gv_compared *c, int other, const struct gv_histogram *h, double steps,
-    double step_s)
+struct gv_bounded gv_job_time_us(
+    const struct gv_compared *c, int steer, const struct gv_histogram_row *row, bool *beyond)
 {
-    struct gv_job_gain g = {.step_s = step_s};
-    for (int i = 0; i < h->n; i++) {
-        const struct gv_histogram_row *row = &h->rows[i];
+    return time_at(c, steer, row->op, row->bytes, beyond);
+}
+
+struct gv_job_gain gv_job_gain_of(const struct gv_compared *c, int other)
+{
+    struct gv_job_gain g = {.beyond_s = 0};
+    for (int i = 0; i < c->job.sizes.n; i++) {
+        const struct gv_histogram_row *row = &c->job.sizes.rows[i];
         bool beyond, ignored;
-        struct gv_bounded base = time_at(c, c->base, row->op, row->bytes, &beyond);
-        struct gv_bounded tuned = time_at(c, other, row->op, row->bytes, &ignored);
+        struct gv_bounded base = gv_job_time_us(c, c->base, row, &beyond);
+        struct gv_bounded tuned = gv_job_time_us(c, other, row, &ignored);
         if (!isfinite(base.value) || !isfinite(tuned.value)) {
-            g.missing_calls += row->calls / steps;
+            g.missing_calls += row->calls / c->job.steps;
             continue;
         }
-        double scale = row->calls / steps * 1e-6;
+        double scale = row->calls / c->job.steps * 1e-6;
         g.base_s = sum(g.base_s, scaled(base, scale));
         g.tuned_s = sum(g.tuned_s, scaled(tuned, scale));
         g.beyond_s += beyond ? base.value * scale : 0;
@@ -89,7 +95,7 @@ struct gv_job_gain gv_job_gain_of(
     g.saved_s = (struct gv_bounded){
         g.base_s.value - g.tuned_s.value, g.base_s.low - g.tuned_s.high,
         g.base_s.high - g.tuned_s.low};
-    g.share = scaled(g.saved_s, 1 / step_s); /* NAN where the step is not known */
+    g.share = scaled(g.saved_s, 1 / c->job.step_s); /* NAN where the step is not known */
     return g;
 }
 
@@ -100,20 +106,71 @@ static json_t *bounded(struct gv_bounded b)
         gv_json_number(b.high));
 }
 
-json_t *gv_job_gain_json(
-    const struct gv_compared *c, const struct gv_histogram *h, double steps, double step_s)
+static json_t *sizes(const struct gv_histogram *h)
 {
     json_t *list = json_array();
-    for (int s = 0; s < c->run.nsteers; s++) {
-        struct gv_job_gain g = gv_job_gain_of(c, s, h, steps, step_s);
-        if (s == c->base)
-            continue;
+    for (int i = 0; i < h->n; i++)
         json_array_append_new(
             list, json_pack(
-                      "{s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:f}", "variant", c->run.steer[s].name,
-                      "base_s", bounded(g.base_s), "variant_s", bounded(g.tuned_s), "saved_s",
-                      bounded(g.saved_s), "step_s", gv_json_number(step_s), "share",
-                      bounded(g.share), "beyond_s", g.beyond_s, "missing_calls", g.missing_calls));
-    }
+                      "{s:s, s:I, s:f}", "operation", gv_op_name(h->rows[i].op), "size",
+                      (json_int_t)h->rows[i].bytes, "calls", h->rows[i].calls));
     return list;
+}
+
+static json_t *gain(const struct gv_compared *c, int s)
+{
+    struct gv_job_gain g = gv_job_gain_of(c, s);
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:f, s:f}", "variant", gv_json_text(c->run.steer[s].name),
+        "base_s", bounded(g.base_s), "variant_s", bounded(g.tuned_s), "saved_s", bounded(g.saved_s),
+        "share", bounded(g.share), "beyond_s", g.beyond_s, "missing_calls", g.missing_calls);
+}
+
+json_t *gv_compared_job_json(const struct gv_compared *c)
+{
+    if (!c->job.file[0])
+        return json_null();
+    json_t *list = json_array();
+    for (int s = 0; s < c->run.nsteers; s++)
+        if (s != c->base)
+            json_array_append_new(list, gain(c, s));
+    return json_pack(
+        "{s:o, s:b, s:f, s:o, s:o, s:o}", "file", gv_json_text(c->job.file), "from_log",
+        c->job.sizes.from_log, "steps", c->job.steps, "step_s", gv_json_number(c->job.step_s),
+        "sizes", sizes(&c->job.sizes), "gains", list);
+}
+
+static int load_row(const struct gv_loading *l, const json_t *r, struct gv_histogram_row *out)
+{
+    const char *name = json_string_value(json_object_get(r, "operation"));
+    json_int_t bytes = json_integer_value(json_object_get(r, "size"));
+    int op = name ? gv_op_from_name(name) : -1;
+    double calls = gv_load_number(json_object_get(r, "calls"));
+    if (op < 0 || bytes < 0 || !(calls > 0))
+        return gv_load_bad(l, "job.sizes");
+    *out = (struct gv_histogram_row){(enum gv_op)op, (uint64_t)bytes, calls};
+    return 0;
+}
+
+int gv_compared_job_load(const struct gv_loading *l, const json_t *object)
+{
+    struct gv_compared_job *job = &l->out->job;
+    const json_t *list = json_object_get(object, "sizes");
+    size_t n = json_array_size(list);
+    job->step_s = NAN;
+    if (!object || json_is_null(object))
+        return 0;
+    gv_load_text(job->file, sizeof(job->file), object, "file");
+    job->steps = gv_load_number(json_object_get(object, "steps"));
+    job->step_s = gv_load_number(json_object_get(object, "step_s"));
+    job->sizes.from_log = json_is_true(json_object_get(object, "from_log"));
+    if (!n || n > 1 << 20 || !(job->steps > 0) || !job->file[0])
+        return gv_load_bad(l, "job");
+    job->sizes.rows = calloc(n, sizeof(*job->sizes.rows));
+    if (!job->sizes.rows)
+        return gv_error_set(l->err, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        if (load_row(l, json_array_get(list, i), &job->sizes.rows[job->sizes.n++]))
+            return -1;
+    return 0;
 }

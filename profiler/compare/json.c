@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "profiler/collective/gv_release.h"
-#include "profiler/compare/gv_compare.h"
 #include "profiler/compare/number.h"
+#include "profiler/compare/parts.h"
 
 static json_t *numbers(const double *values, int n)
 {
@@ -115,6 +115,14 @@ static json_t *bus_ids(const struct gv_compared *c)
     return list;
 }
 
+static json_t *models(const struct gv_compared *c)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < c->run.nranks; i++)
+        json_array_append_new(list, gv_json_text(c->model[i]));
+    return list;
+}
+
 static json_t *witness(const struct gv_compared *c)
 {
     json_t *list = json_array();
@@ -134,9 +142,17 @@ static json_t *witness(const struct gv_compared *c)
     return json_pack("{s:o, s:o}", "program", gv_json_text(c->witness_program), "results", list);
 }
 
+static json_t *notes(const struct gv_compared *c)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < c->nnotes; i++)
+        json_array_append_new(list, gv_json_text(c->note[i]));
+    return list;
+}
+
 json_t *gv_compared_json(const struct gv_compared *c)
 {
-    char version[16];
+    char version[16], hash[20];
     json_t *variants = json_array(), *results = json_array(), *rows = json_array();
     for (int s = 0; s < c->run.nsteers; s++) {
         json_array_append_new(variants, variant(c, s));
@@ -145,15 +161,18 @@ json_t *gv_compared_json(const struct gv_compared *c)
     }
     for (int i = 0; i < c->nrows; i++)
         json_array_append_new(rows, row_json(c, &c->rows[i]));
+    snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)c->profile_hash);
     return json_pack(
-        "{s:i, s:o, s:o, s:o, s:o, s:b, s:{s:o, s:s}, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o}",
-        "gv100_compare", GV_COMPARED_SCHEMA, "host", gv_json_text(c->host), "driver",
+        "{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:{s:o, s:s}, s:o, s:s, s:f, s:f, s:o, "
+        "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "gv100_compare", GV_COMPARED_SCHEMA, "loaded", gv_json_text(c->loaded), "settings",
+        gv_settings_json(c), "origins", gv_origins_json(c), "host", gv_json_text(c->host), "driver",
         gv_json_text(c->driver), "date", gv_json_text(c->date), "tool", gv_json_text(c->tool),
-        "virtual", c->virtual_machine, "nccl", "path", gv_json_text(c->run.nccl_path), "version",
-        gv_nccl_format(c->run.nccl_version, version), "profile", gv_json_text(c->profile),
-        "min_gain", c->min_gain, "max_loss", c->max_loss, "gpus",
-        integers(c->run.gpu, c->run.nranks), "bus_ids", bus_ids(c), "base",
+        "virtual", c->virtual_machine, "thin", c->thin, "nccl", "path",
+        gv_json_text(c->run.nccl_path), "version", gv_nccl_format(c->run.nccl_version, version),
+        "profile", gv_json_text(c->profile), "profile_hash", c->profile_hash ? hash : "",
+        "min_gain", c->min_gain, "max_loss", c->max_loss, "notes", notes(c), "models", models(c),
+        "gpus", integers(c->run.gpu, c->run.nranks), "bus_ids", bus_ids(c), "base",
         gv_json_text(c->run.steer[c->base].name), "variants", variants, "results", results,
-        "comparisons", rows, "witness", witness(c));
+        "comparisons", rows, "witness", witness(c), "job", gv_compared_job_json(c));
 }

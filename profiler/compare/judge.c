@@ -53,7 +53,8 @@ struct gv_compared_side gv_compared_side_of(const struct gv_compared *c, int s, 
 
 static void judge_row(const struct gv_compared *c, struct gv_compared_row *row)
 {
-    struct gv_profile measured = {.provenance.kind = GV_CUDA}; /* three samples a side */
+    /* of our own measurement, three samples a side are asked for */
+    struct gv_profile measured = {.provenance.kind = c->thin ? GV_PUBLISHED : GV_CUDA};
     struct gv_facts facts = {
         .profile = &measured, .min_gain = c->min_gain, .max_loss = c->max_loss};
     double base[GV_MAX_REPEATS], other[GV_MAX_REPEATS];
@@ -86,8 +87,14 @@ int gv_compared_judge(struct gv_compared *c)
 void gv_compared_finish(struct gv_compared *c)
 {
     gv_collective_finish(&c->run);
+    gv_histogram_finish(&c->job.sizes);
+    for (int i = 0; i < c->settings.nenvironment; i++)
+        free(c->settings.environment[i]);
+    for (int i = 0; i < c->norigins; i++)
+        free(c->origin[i].command);
     free(c->rows);
     free(c->witness);
+    c->settings.nenvironment = c->norigins = 0;
     c->witness = NULL;
     c->nwitness = 0;
     c->rows = NULL;

@@ -17,6 +17,7 @@ struct part {
 static const struct part parts[] = {
     {"busbw", "Bus bandwidth over size", true, false, gv_part_busbw},
     {"ring", "The ring on the PCI tree", true, false, gv_part_ring},
+    {"job", "What it would bring to a job", true, false, gv_part_job},
     {"decisions", "Decisions and reasons", false, false, gv_part_decisions},
     {"paths", "P2P matrix", false, true, gv_part_paths},
     {"host-links-part", "Host links", false, true, gv_part_host_links},
@@ -30,6 +31,8 @@ static const struct part parts[] = {
 static bool is_wanted(const struct part *part, const struct gv_view *view)
 {
     if (part->write == gv_part_handoffs && view->profile && !view->profile->nhandoffs)
+        return false;
+    if (part->write == gv_part_job && (!view->compared || !view->compared->job.file[0]))
         return false;
     if (part->write == gv_part_witness && (!view->compared || !view->compared->witness_program[0]))
         return false;
@@ -136,6 +139,26 @@ static void errors(struct gv_html *h, const struct gv_compared *c)
     }
 }
 
+/* What a reader must know of how it was put together, and of what has changed since. */
+static void notes(struct gv_html *h, const struct gv_view *view)
+{
+    const struct gv_compared *c = view->compared;
+    for (int i = 0; i < c->nnotes; i++) {
+        gv_open(h, "p");
+        gv_attr(h, "data-note", "true");
+        gv_text(h, c->note[i]);
+        gv_close(h);
+    }
+    if (view->profile && c->profile_hash && view->profile->hash != c->profile_hash) {
+        gv_open_class(h, "p", "alarm");
+        gv_attr(h, "data-note", "true");
+        gv_text(
+            h, "The profile is not the one of that run: what is shown of the machine, and the "
+               "policy's decision, are of the file as it is now.");
+        gv_close(h);
+    }
+}
+
 static void summary(struct gv_html *h, const struct gv_view *view)
 {
     const struct gv_compared *c = view->compared;
@@ -149,13 +172,16 @@ static void summary(struct gv_html *h, const struct gv_view *view)
         return;
     gv_open(h, "p");
     gv_textf(
-        h, "NCCL %s, %d ranks, %s.", gv_nccl_format(c->run.nccl_version, version), c->run.nranks,
-        c->date);
+        h, "NCCL %s, %d ranks, %s.",
+        c->run.nccl_version ? gv_nccl_format(c->run.nccl_version, version) : "not known",
+        c->run.nranks, c->date);
     gv_close(h);
     for (int s = 0; s < c->run.nsteers; s++)
         if (s != c->base)
             verdicts(h, c, s);
-    checked(h, c);
+    if (c->measured || !c->norigins || !c->origin[0].profile)
+        checked(h, c);
+    notes(h, view);
     errors(h, c);
     if (!view->profile)
         gv_element(

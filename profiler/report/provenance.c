@@ -6,66 +6,6 @@
 #include "profiler/collective/gv_release.h"
 #include "profiler/report/view.h"
 
-/* One word of a shell's command line. */
-static void add_word(struct gv_str *out, const char *word)
-{
-    bool plain = word[0] && strspn(
-                                word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                      "0123456789-_./,:=+@%") == strlen(word);
-    gv_str_add(out, plain ? " " : " '");
-    for (const char *at = word; *at; at++) {
-        if (*at == '\'')
-            gv_str_add(out, "'\\''");
-        else
-            gv_str_add_n(out, at, 1);
-    }
-    gv_str_add(out, plain ? "" : "'");
-}
-
-static void add_option(struct gv_str *out, const char *option, const char *value)
-{
-    gv_str_addf(out, " %s", option);
-    add_word(out, value);
-}
-
-/* Sizes as they were asked for: operations in pieces run a few bytes less. */
-static void add_sizes(struct gv_str *out, const struct gv_compared *c)
-{
-    uint64_t low = UINT64_MAX, high = 0, second = UINT64_MAX;
-    char text[32];
-    for (int k = 0; k < c->run.ncases; k++) {
-        uint64_t bytes = c->run.cases[k].bytes;
-        if (c->run.cases[k].op != c->run.cases[0].op)
-            continue;
-        if (bytes < low) {
-            second = low;
-            low = bytes;
-        } else if (bytes > low && bytes < second)
-            second = bytes;
-        high = bytes > high ? bytes : high;
-    }
-    add_option(out, "-b", gv_size_text(low, text));
-    add_option(out, "-e", gv_size_text(high, text));
-    if (second != UINT64_MAX) {
-        snprintf(text, sizeof(text), "%.4g", round(100.0 * (double)second / (double)low) / 100);
-        add_option(out, "-f", text);
-    }
-}
-
-static void add_operations(struct gv_str *out, const struct gv_compared *c)
-{
-    char list[256] = "";
-    unsigned seen = 0;
-    for (int k = 0; k < c->run.ncases; k++) {
-        enum gv_op op = c->run.cases[k].op;
-        size_t n = strlen(list);
-        if (!(seen & GV_OP_BIT(op)))
-            snprintf(list + n, sizeof(list) - n, "%s%s", n ? "," : "", gv_op_name(op));
-        seen |= GV_OP_BIT(op);
-    }
-    add_option(out, "-o", list);
-}
-
 static int repeats_of(const struct gv_compared *c)
 {
     int most = 0;
@@ -75,76 +15,72 @@ static int repeats_of(const struct gv_compared *c)
     return most;
 }
 
-static const struct gv_case *reducing(const struct gv_compared *c)
+static void again(struct gv_html *h, const struct gv_compared *c)
 {
-    for (int k = 0; k < c->run.ncases; k++)
-        if (gv_op_reduces(c->run.cases[k].op))
-            return &c->run.cases[k];
-    return &c->run.cases[0];
-}
-
-static void add_variants(struct gv_str *out, const struct gv_compared *c)
-{
-    for (int s = 0; s < c->run.nsteers; s++)
-        if (c->run.steer[s].force[0] && strcmp(c->run.steer[s].force, "default"))
-            add_option(out, "--variant", c->run.steer[s].force);
-}
-
-/* Of two releases the run has one path only. */
-static void add_nccl(struct gv_str *out, const struct gv_compared *c)
-{
-    char version[16], words[48];
-    int last = 0, first = c->run.wiring[0].nccl_version;
-    bool two = false;
-    for (int s = 0; s < c->run.nsteers; s++)
-        two |= c->run.wiring[s].nccl_version != first;
-    if (!two) {
-        add_option(out, "--nccl", c->run.nccl_path);
-        return;
-    }
-    for (int s = 0; s < c->run.nsteers; s++) {
-        if (c->run.wiring[s].nccl_version == last)
-            continue;
-        last = c->run.wiring[s].nccl_version;
-        snprintf(words, sizeof(words), "libnccl.so.2 of %s", gv_nccl_format(last, version));
-        add_option(out, "--nccl", words);
-    }
-}
-
-static void again(struct gv_html *h, const struct gv_view *view)
-{
-    const struct gv_compared *c = view->compared;
     struct gv_str line = {0};
-    char text[256];
-    bool in_place = false;
-    for (int k = 0; k < c->run.ncases; k++)
-        in_place |= c->run.cases[k].in_place;
-    gv_str_add(&line, "gv100 compare");
-    if (c->virtual_machine)
-        add_option(&line, "--virtual", "MACHINE");
-    add_option(&line, "--gpus", gv_gpuset_format(gv_view_gpus(view), text, sizeof(text)));
-    if (c->profile[0])
-        add_option(&line, "--profile", c->profile);
-    add_nccl(&line, c);
-    add_operations(&line, c);
-    add_sizes(&line, c);
-    add_option(&line, "--type", gv_type_name(c->run.cases[0].type));
-    add_option(&line, "--redop", gv_redop_name(reducing(c)->redop));
-    if (in_place)
-        gv_str_add(&line, " --in-place");
-    snprintf(text, sizeof(text), "%d", repeats_of(c));
-    add_option(&line, "--repeats", text);
-    add_variants(&line, c);
-    if (c->witness_program[0])
-        add_option(&line, "--with", c->witness_program);
-    gv_open(h, "p");
-    gv_text(h, "Measure again:");
-    gv_close(h);
+    gv_compared_command(c, &line);
+    gv_element(h, "p", c->measured ? "Measure again:" : "Show again:");
     gv_open(h, "pre");
     gv_attr(h, "tabindex", "0");
+    gv_attr(h, "data-again", c->measured ? "measure" : "show");
     gv_element(h, "code", line.data ? line.data : "");
     gv_close(h);
     gv_str_free(&line);
+}
+
+static void origins(struct gv_html *h, const struct gv_compared *c)
+{
+    static const char *const headings[] = {"file", "kind", "variants",   "host",
+                                           "date", "NCCL", "measured by"};
+    if (!c->norigins)
+        return;
+    gv_table(h, "Where the samples come from", headings, 7);
+    for (int i = 0; i < c->norigins; i++) {
+        const struct gv_compared_origin *o = &c->origin[i];
+        gv_open(h, "tr");
+        gv_open(h, "th");
+        gv_attr(h, "scope", "row");
+        gv_text(h, o->file);
+        gv_close(h);
+        gv_element(h, "td", o->profile ? "profile" : "run");
+        gv_elementf(h, "td", "%s%s", o->label, o->label[0] ? " ..." : "all");
+        gv_element(h, "td", o->host);
+        gv_element(h, "td", o->date);
+        gv_element(h, "td", o->nccl);
+        gv_open_class(h, "td", "note");
+        gv_element(h, "code", o->command ? o->command : "-");
+        gv_close_n(h, 2);
+    }
+    gv_table_end(h);
+}
+
+/* How many elements of each result were looked at. */
+static void checks(struct gv_html *h, const struct gv_compared *c)
+{
+    char size[32];
+    if (c->settings.check_bytes)
+        gv_factf(
+            h, "checked", "%s at both ends of each result",
+            gv_size_text(c->settings.check_bytes, size));
+    else
+        gv_fact(
+            h, "checked", c->virtual_machine ? "both ends of each result" : "all of each result");
+    if (c->settings.iterations)
+        gv_factf(h, "calls a sample", "%d", c->settings.iterations);
+    else
+        gv_fact(h, "calls a sample", "by size");
+    gv_fact(
+        h, "workers", c->settings.threads ? "threads of one process" : "a process for each rank");
+    if (c->settings.ranks_per_gpu > 1)
+        gv_factf(h, "ranks on a GPU", "%d", c->settings.ranks_per_gpu);
+}
+
+static void environment(struct gv_html *h, const struct gv_compared *c)
+{
+    for (int i = 0; i < c->settings.nenvironment; i++) {
+        gv_element(h, "dt", i ? "" : "environment");
+        gv_element(h, "dd", c->settings.environment[i]);
+    }
 }
 
 static void run_facts(struct gv_html *h, const struct gv_compared *c)
@@ -156,14 +92,24 @@ static void run_facts(struct gv_html *h, const struct gv_compared *c)
     gv_factf(h, "host", "%s%s", c->host, c->virtual_machine ? " (virtual machine)" : "");
     gv_fact(h, "date", c->date);
     gv_fact(h, "driver", c->driver);
-    gv_factf(h, "NCCL", "%s", gv_nccl_format(c->run.nccl_version, version));
-    gv_fact(h, "library", c->run.nccl_path);
+    gv_fact(
+        h, "NCCL",
+        c->run.nccl_version ? gv_nccl_format(c->run.nccl_version, version) : "not known");
+    if (c->measured)
+        gv_fact(h, "library", c->settings.nccl[0]);
+    if (c->measured && c->settings.nccl[1][0])
+        gv_fact(h, "and", c->settings.nccl[1]);
     gv_fact(h, "tool", c->tool);
     gv_factf(h, "ranks", "%d", c->run.nranks);
-    gv_factf(h, "communicators", "%d of each variant, in turn, each new", repeats_of(c));
+    if (c->measured)
+        gv_factf(h, "communicators", "%d of each variant, in turn, each new", repeats_of(c));
     gv_factf(
         h, "thresholds", "gain from %.3g %%, loss bound %.3g %%", 100 * c->min_gain,
         100 * c->max_loss);
+    if (c->measured) {
+        checks(h, c);
+        environment(h, c);
+    }
     gv_close_n(h, 2);
 }
 
@@ -251,9 +197,11 @@ void gv_part_provenance(struct gv_html *h, const struct gv_view *view)
     if (view->profile)
         profile_facts(h, view);
     gv_close(h);
+    if (view->compared)
+        origins(h, view->compared);
     gpu_table(h, view);
     if (view->compared)
-        again(h, view);
+        again(h, view->compared);
     if (view->report->json)
         gv_element(
             h, "p",

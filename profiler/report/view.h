@@ -49,6 +49,7 @@ void gv_part_host_links(struct gv_html *h, const struct gv_view *view);
 void gv_part_handoffs(struct gv_html *h, const struct gv_view *view);
 void gv_part_groups(struct gv_html *h, const struct gv_view *view);
 void gv_part_decisions(struct gv_html *h, const struct gv_view *view);
+void gv_part_job(struct gv_html *h, const struct gv_view *view);
 void gv_part_witness(struct gv_html *h, const struct gv_view *view);
 void gv_part_provenance(struct gv_html *h, const struct gv_view *view);
 

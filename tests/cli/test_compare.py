@@ -5,12 +5,13 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
 
-from gv_cli import BIN, check, check_in, environment, finish, gv100
+from gv_cli import BIN, SOURCE, check, check_in, environment, finish, gv100
 
 FOLDER = tempfile.TemporaryDirectory(prefix="gv-compare-")
 BEFORE = set(os.listdir("/dev/shm"))
@@ -96,7 +97,7 @@ def saved_runs():
         again = compare(path, *([form] if form else []))
         check(f"{form}: status", (again.returncode, again.stderr), (0, ""))
         if form == "--json":
-            check("the saved run's JSON is the live one's", json.loads(again.stdout), json.loads(live.stdout))
+            same_but_loaded("the saved run's JSON is the live one's", again.stdout, live.stdout, path)
         if form == "--csv":
             rows = list(csv.DictReader(io.StringIO(again.stdout)))
             wanted = json.loads(live.stdout)["results"]
@@ -104,13 +105,167 @@ def saved_runs():
                   [(r["variant"], r["operation"], r["size"]) for r in wanted])
             for got, want in zip(rows, wanted):
                 near("csv bus_bw", float(got["bus_bw"]), want["bus_bw"], 0.001)
-    for text, why in (("{}", "gv100_compare is not 1"), ("[1,", "run2.json:1:"), ('{"gv100_compare": 1}', "gpus")):
+    printed = os.path.join(FOLDER.name, "printed.json")
+    with open(printed, "w") as out:
+        out.write(live.stdout)
+    same_but_loaded("a printed run is as good as a kept one", compare(printed, "--json").stdout, live.stdout, printed)
+    for text, why in (("{}", "gv100_compare is not 2"), ("[1,", "run2.json:1:"), ('{"gv100_compare": 2}', "gpus"),
+                      (live.stdout.replace('"GV100_ASSUME_VERIFIED"', '"GV; rm"'),
+                       "settings.environment")):
         bad = os.path.join(FOLDER.name, "run2.json")
         with open(bad, "w") as out:
             out.write(text)
         done = compare(bad)
-        check(f"{text}: status", done.returncode, 3)
-        check_in(f"{text}: cause", why, done.stderr)
+        check(f"{text[:40]}: status", done.returncode, 3)
+        check_in(f"{text[:40]}: cause", why, done.stderr)
+    for args in (["--repeats", "3"], ["--virtual", "4028"], ["-b", "1M"], ["--threads"], ["--with", "x"]):
+        done = compare(path, *args)
+        check(f"{args} of a saved run: status", done.returncode, 2)
+        check_in(f"{args} of a saved run: cause", "nothing is measured where saved runs are shown", done.stderr)
+
+
+def same_but_loaded(what, again, live, path):
+    again, live = json.loads(again), json.loads(live)
+    check(f"{what}: where from", (again.pop("loaded"), live.pop("loaded")), (path, ""))
+    check(what, again, live)
+
+
+def measure_again():
+    """The command that a run names makes the same run again: settings, plans, rings and decisions."""
+    machine = os.path.join(FOLDER.name, "a machine.yaml")
+    shutil.copy(os.path.join(SOURCE, "testbench", "machines", "4028", "machine.yaml"), machine)
+    sizes = os.path.join(FOLDER.name, "its sizes.txt")
+    with open(sizes, "w") as out:
+        out.write("64K AllReduce 3\n")
+    for args in (
+        ["--gpus", "0,5", "-b", "70000", "-e", "1M", "-f", "2.5", "-o", "AllReduce,Broadcast", "--type", "half",
+         "--redop", "max", "--in-place", "--iterations", "3", "--check", "1000", "--repeats", "4", "--timeout", "77.5",
+         "--variant", "bridge", "--variant", "algorithm=RING protocol=LL", "--profile", "4028"],
+        ["--gpus", "0-2", "-b", "64K", "-e", "64K", "--threads", "--repeats", "3", "--sizes", sizes, "--steps", "2",
+         "--step-time", "0.5"],
+        ["--gpus", "0-5", "-b", "1M", "-e", "1M", "--repeats", "3", "--profile", "4028"],
+    ):
+        env = environment(GV100_ASSUME_VERIFIED="1", TMPDIR=FOLDER.name, NCCL_ALGO="Ring", GV_HOST_RELEASE="2.23.4")
+        first = compare("--virtual", machine, *args, "--json", env=env)
+        check(f"{args}: status", (first.returncode, first.stderr), (0, ""))
+        run_ = json.loads(first.stdout)
+        command = run_["settings"]["command"].replace("gv100 compare", "gv100 compare --json", 1)
+        bare = {k: v for k, v in env.items() if not k.startswith(("NCCL_", "GV"))}
+        bare["PATH"] = BIN + ":" + bare["PATH"]
+        again = subprocess.run(["sh", "-c", command], env=bare, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               timeout=120, check=False)
+        check(f"{args}: again", (again.returncode, again.stderr), (0, ""))
+        again = json.loads(again.stdout)
+        for key in ("settings", "gpus", "nccl", "profile", "profile_hash", "variants", "host", "job", "min_gain"):
+            check(f"{args}: {key} again", again[key], run_[key])
+        check(f"{args}: cases again", [{k: r[k] for k in ("operation", "size", "type", "redop", "in_place", "nwrong")}
+                                       for r in again["results"]],
+              [{k: r[k] for k in ("operation", "size", "type", "redop", "in_place", "nwrong")} for r in run_["results"]])
+        check(f"{args}: release", run_["nccl"]["version"], "2.23.4")
+
+
+def changed(run_, **more):
+    return {**json.loads(json.dumps(run_)), **more}
+
+
+def two_runs():
+    """Two saved runs against each other, and every way in which they may not belong together."""
+    base = ["--gpus", "0,5", "--profile", "4028", "-o", "AllReduce", "--repeats", "3"]
+    one, two = run(*base, "-b", "64K", "-e", "1M"), run(*base, "-b", "1M", "-e", "16M", "--variant", "bridge")
+    one["results"] = [r for r in one["results"] if r["variant"] == "default"]
+    one["variants"] = one["variants"][:1]
+
+    def held(a, b, *args):
+        paths = [os.path.join(FOLDER.name, n) for n in ("before.json", "after.json")]
+        for path, content in zip(paths, (a, b)):
+            with open(path, "w") as out:
+                json.dump(content, out)
+        return compare(*paths, *args)
+
+    done = held(one, two, "--json")
+    check("two runs: status", (done.returncode, done.stderr), (0, ""))
+    result = json.loads(done.stdout)
+    check("two runs: variants", [v["name"] for v in result["variants"]],
+          ["before default", "after default", "after tuned", "after bridge"])
+    check("two runs: base", result["base"], "before default")
+    rows = {r["variant"]: r for r in result["comparisons"]}
+    check("two runs: what both have", {r["size"] for r in result["results"]}, {1 << 20})
+    check("two runs: verdicts", [rows[f"after {v}"]["verdict"] for v in ("default", "tuned", "bridge")],
+          ["tie", "gain", "gain"])
+    check_in("two runs: said", "were not measured in turn", result["notes"][0])
+    check("two runs: cases left out are said", [n.split(" ", 1)[0] for n in result["notes"] if "left out" in n], ["1", "1"])
+    check("two runs: where from", [(os.path.basename(o["file"]), o["kind"], o["command"]) for o in result["origins"]],
+          [("before.json", "run", one["settings"]["command"]), ("after.json", "run", two["settings"]["command"])])
+    kept = os.path.join(FOLDER.name, "both.json")
+    with open(kept, "w") as out:
+        out.write(done.stdout)
+    same_but_loaded("two runs: kept", compare(kept, "--json").stdout, done.stdout, kept)
+    check_in("two runs: of three", "both.json: is put together from two files already",
+             compare(kept, os.path.join(FOLDER.name, "after.json")).stderr)
+    check_in("two runs: as text", "after tuned against before default", held(one, two).stdout)
+    other_gpu = changed(two, bus_ids=["0000:ff:00.0", two["bus_ids"][1]])
+    for name, second, why in (
+        ("another machine", other_gpu, "after.json: is of another kind of machine: GPU 0 is at 0000:ff:00.0 there"),
+        ("other GPUs", changed(two, gpus=[0, 6]), "after.json: is of GPUs 0,6 (2 ranks)"),
+        ("a real one", changed(two, virtual=False), "after.json: is of a real machine"),
+        ("other sizes", changed(two, results=[changed(r, size=4096 + i // 3 * 4096, type="half") for i, r in
+                                              enumerate(two["results"])]), "no case in common"),
+    ):
+        if name == "other sizes":
+            for k, r in enumerate(second["results"]):
+                r["size"] = two["results"][k]["size"]
+        done = held(one, second)
+        check(f"two runs, {name}: refused", (done.returncode, done.stdout), (3, ""))
+        check_in(f"two runs, {name}: why", why, done.stderr)
+    release = changed(two, nccl={"path": "p", "version": "2.23.4"}, host="elsewhere", driver="1.2", min_gain=0.5)
+    release["settings"] = changed(two["settings"], threads=True, environment={"NCCL_ALGO": "Tree"})
+    done = held(one, release, "--json")
+    notes = " ".join(json.loads(done.stdout)["notes"])
+    for said in ("Two hosts of one kind: vm and elsewhere", "Two drivers", "Two releases of NCCL: 2.28.9 and 2.23.4",
+                 "Thresholds differ", "Not measured alike", "Other variables"):
+        check_in("two runs, differences are said", said, notes)
+
+
+def two_profiles():
+    """What two profiles measured, and what each would decide."""
+    shipped = os.path.join(os.environ["GV100_PROFILE_DIR"], "4028.yaml")
+    with open(shipped) as file:
+        text = file.read()
+    slower, other = os.path.join(FOLDER.name, "slower.yaml"), os.path.join(FOLDER.name, "other.yaml")
+    check("the profile has the figure", text.count("busbw_gbs: [7.94]"), 1)
+    with open(slower, "w") as out:
+        out.write(text.replace("busbw_gbs: [7.94]", "busbw_gbs: [6.93]"))
+    with open(other, "w") as out:
+        out.write(text.replace("Tesla V100", "Quadro GV100"))
+    result = json.loads(compare("4028", "--gpus", "0-5", "--json").stdout)
+    (row,) = result["comparisons"]
+    check("a profile: verdict", (row["verdict"], row["size"], result["thin"]), ("gain", 1 << 30, True))
+    near("a profile: default", row["base_result"]["bus_bw"], 6.89, 1e-9)
+    near("a profile: tuned", row["variant_result"]["bus_bw"], 7.94, 1e-9)
+    check("a profile: edges", (transports(result, "default")[4, 5], transports(result, "tuned")[4, 5]), ("SHM", "P2P"))
+    again = subprocess.run(["sh", "-c", result_command(result)], env=TRUSTED, stdout=subprocess.PIPE, text=True, check=True)
+    check("a profile: shown again", json.loads(again.stdout), result)
+    both = json.loads(compare(shipped, slower, "--gpus", "0-5", "--json").stdout)
+    check("two profiles", [(v["name"], v["plugin_transport"]) for v in both["variants"]],
+          [("4028 default", ""), ("4028 tuned", "p2p"), ("slower default", ""), ("slower tuned", "default")])
+    check("two profiles: verdicts", {r["variant"]: r["verdict"] for r in both["comparisons"]},
+          {"4028 tuned": "gain", "slower default": "tie", "slower tuned": "tie"})
+    for args, why in (
+        ([shipped], "has several groups, one is to be named with --gpus: 0-1; 0,5"),
+        ([shipped, "--gpus", "0-2"], "did not measure GPUs 0-2; it measured 0-1"),
+        ([shipped, other, "--gpus", "0-5"], "other.yaml: is of another kind of machine: GPU 0 is a Quadro GV100"),
+        ([shipped, "/nonexistent.yaml", "--gpus", "0-5"], "/nonexistent.yaml"),
+    ):
+        done = compare(*args)
+        check(f"profiles, {why}: refused", (done.returncode, done.stdout), (3, ""))
+        check_in("profiles: why", why, done.stderr)
+
+
+def result_command(result):
+    """What shows a comparison of files again, as its report says it."""
+    files = " ".join(o["file"] for o in result["origins"])
+    gpus = ",".join(map(str, result["gpus"]))
+    return f"{BIN}/gv100 compare {files} --gpus {gpus} --json"
 
 
 def made_up(times):
@@ -119,7 +274,11 @@ def made_up(times):
     one = {"operation": "AllReduce", "size": 64 << 20, "type": "float", "redop": "sum", "in_place": False, "nwrong": 0,
            "bound": 0.0, "throttled": [], "error": ""}
     ring = {"order": [], "edges": [], "slowest": -1}
-    run_ = {"gv100_compare": 1, "host": "h", "driver": "d", "date": "t", "tool": "x", "virtual": False,
+    settings = {"machine": "", "libraries": ["p"], "operations": ["AllReduce"], "type": "float", "redop": "sum",
+                "min_bytes": 64 << 20, "max_bytes": 64 << 20, "factor": 2.0, "in_place": False, "threads": False,
+                "repeats": 5, "iterations": 0, "ranks_per_gpu": 0, "timeout_s": 0.0, "check_bytes": 0, "variants": [],
+                "witness": "", "environment": {}}
+    run_ = {"gv100_compare": 2, "settings": settings, "host": "h", "driver": "d", "date": "t", "tool": "x", "virtual": False,
             "nccl": {"path": "p", "version": "2.28.9"}, "profile": "", "min_gain": 0.03, "max_loss": 0.05,
             "gpus": [0, 1], "bus_ids": ["", ""], "base": "default",
             "variants": [{"name": n, "force": "", "decided": "", "plugin_transport": "", "channels": 1, "ring": ring}
@@ -145,15 +304,19 @@ def sizes_of_a_job():
     check_in("0.24 % is called 0.24 %", "0.24 % of a step of 1 s (0.24 to 0.24 %)", out)
     check_in("sizes: seconds", "0.0024 s saved a step", out)
     status, out, _ = job("64M AllReduce 48\n", "--step-time", "1", "--steps", "2", "--json")
-    (gain,) = json.loads(out)["job"]
+    (gain,) = json.loads(out)["job"]["gains"]
     near("sizes: share", gain["share"]["value"], 0.0024, 1e-9)
+    kept = os.path.join(FOLDER.name, "with-job.json")
+    status, out, _ = job("64M AllReduce 48\n", "--step-time", "1", "--steps", "2", "--json", "--save", kept)
+    same_but_loaded("sizes: kept", compare(kept, "--json").stdout, out.replace(f'"loaded": "{path}"', '"loaded": ""'), kept)
+    check("sizes: what was read", json.loads(out)["job"]["sizes"], [{"operation": "AllReduce", "size": 64 << 20, "calls": 48.0}])
     # twice the size takes twice the time at the same bandwidth, and that is said
     status, out, _ = job("128M,AllReduce,12\n1K\tAllGather\t5\n", "--step-time", "1")
     check_in("sizes: beyond", "100 % of that time is at sizes outside the measured ones", out)
     check_in("sizes: missing", "5 calls a step are of operations that were not measured", out)
     spread = made_up([880.0, 890.0, 900.0, 910.0, 920.0])
     _, out, _ = job("64M AllReduce 10\n", "--json", run_=spread)
-    saved = json.loads(out)["job"][0]["saved_s"]
+    saved = json.loads(out)["job"]["gains"][0]["saved_s"]
     near("sizes: low", saved["low"], 0.0009, 1e-6)
     near("sizes: high", saved["high"], 0.0011, 1e-6)
     log = "".join(f"h:{pid}:9 [0] NCCL INFO AllReduce: opCount {i} sendbuff 0x1 recvbuff 0x1 count 16777216 datatype 7 "
@@ -224,7 +387,8 @@ cat {FOLDER.name}/$([ "$GV100_FORCE" = default ] && echo default || echo tuned).
     result = json.loads(done.stdout)
     check("witness: results", [(w["variant"], w["operation"], w["size"], w["bus_bw"]) for w in result["witness"]["results"]],
           [("default", "AllReduce", 1 << 20, 6.0), ("tuned", "AllReduce", 1 << 20, 6.8)])
-    check("witness: saved", json.loads(compare(os.path.join(FOLDER.name, "with.json"), "--json").stdout), result)
+    saved = os.path.join(FOLDER.name, "with.json")
+    same_but_loaded("witness: saved", compare(saved, "--json").stdout, done.stdout, saved)
     lines = open(seen).read().splitlines()
     check("witness: once a variant", len(lines), 2)
     for line, force in zip(lines, ("default", "")):
@@ -309,7 +473,7 @@ def refused():
     for args, why in (
         (["--gpus", "11"], "there is no GPU 11"), (["--variant", ""], "1 to 255 letters"), (["-b", "2M", "-e", "1M"], "-b is over -e"),
         (["--type", "float7"], "'float7' is not known"), (["--operation", "AllReduse"], "AllReduse"),
-        (["--repeats", "0"], "between 1 and 64"), (["--nccl", "/nonexistent/libnccl.so.2"], "cannot be read"),
+        (["--repeats", "0"], "between 1 and 64"), (["--ranks-per-gpu", "2"], "the virtual NCCL plays one host"), (["--nccl", "/nonexistent/libnccl.so.2"], "cannot be read"),
     ):
         done = compare("--virtual", "4028", *args)
         check(f"{args}: refused", done.returncode in (2, 3) and not done.stdout, True)
@@ -321,6 +485,9 @@ edges_before_and_after()
 results_are_checked()
 threads_and_one_rank()
 saved_runs()
+measure_again()
+two_runs()
+two_profiles()
 sizes_of_a_job()
 two_releases()
 a_witness()

@@ -1,29 +1,26 @@
+/* The rings of a comparison, with what the profile knows of their edges. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/cli/compare_live.h"
-#include "profiler/cli/source.h"
+#include "profiler/compare/gv_compare.h"
 
-static const struct gv_profile_path *path_of(const struct gv_source *source, int from, int to)
+static void describe(
+    struct gv_compared_edge *edge, const struct gv_wire *wire, const struct gv_profile *profile,
+    const int *to_profile)
 {
-    if (!source || source->to_profile[from] < 0 || source->to_profile[to] < 0)
-        return NULL;
-    return gv_profile_path_of(source->profile, source->to_profile[from], source->to_profile[to]);
-}
-
-static void
-describe(struct gv_compared_edge *edge, const struct gv_wire *wire, const struct gv_source *source)
-{
-    const struct gv_profile_path *path = path_of(source, wire->from, wire->to);
+    const struct gv_profile_path *path = NULL;
     bool shm = gv_transport_is_shm(wire->transport);
     *edge = (struct gv_compared_edge){.from = wire->from, .to = wire->to, .gbs = NAN};
     memcpy(edge->transport, wire->transport, sizeof(edge->transport));
+    if (profile && to_profile[wire->from] >= 0 && to_profile[wire->to] >= 0)
+        path = gv_profile_path_of(profile, to_profile[wire->from], to_profile[wire->to]);
     if (!path)
         return;
     if (path->nccl_class != GV_PATH_UNKNOWN)
         snprintf(edge->path, sizeof(edge->path), "%s", gv_path_class_name(path->nccl_class));
-    edge->gbs = shm ? path->host_path_gbs.median : path->write_gbs.median;
+    if (edge->transport[0])
+        edge->gbs = shm ? path->host_path_gbs.median : path->write_gbs.median;
 }
 
 static int slowest(const struct gv_compared_ring *ring)
@@ -46,14 +43,15 @@ static int slowest(const struct gv_compared_ring *ring)
     return shm >= 0 && others ? shm : -1;
 }
 
-void gv_compared_rings(struct gv_compared *c, const struct gv_source *source)
+void gv_compared_rings(
+    struct gv_compared *c, const struct gv_profile *profile, const int to_profile[GV_MAX_GPUS])
 {
     for (int s = 0; s < c->run.nsteers; s++) {
         const struct gv_wiring *w = &c->run.wiring[s];
         struct gv_compared_ring *ring = &c->ring[s];
         ring->n = w->nring;
         for (int i = 0; i < w->nring; i++)
-            describe(&ring->edge[i], &w->edge[i], source);
+            describe(&ring->edge[i], &w->edge[i], profile, to_profile);
         ring->slowest = slowest(ring);
     }
 }
