@@ -118,8 +118,10 @@ int gv_traffic_queue(struct gv_bench *b, int side, struct gv_error *err)
     if (gv_gate_queue(b, side, s->traffic, err))
         return -1;
     gv_cu_result rc = cuda->event_record(s->begin, s->traffic);
-    for (int i = 0; i < s->copies && !rc; i++)
+    for (int i = 0; i < s->copies && !rc; i++) {
         rc = cuda->copy_htod(s->pulled, s->host, TRAFFIC_BYTES, s->traffic);
+        gv_opener_beat(b->opener);
+    }
     rc = rc ? rc : cuda->event_record(s->end, s->traffic);
     return rc ? gv_bench_fail(b, rc, err, "the host traffic does not start") : 0;
 }

@@ -2,6 +2,8 @@
 #ifndef GV_HANDOFF_AB_INSIDE_H
 #define GV_HANDOFF_AB_INSIDE_H
 
+#include <pthread.h>
+
 #include "profiler/gpu/gv_cuda_graph.h"
 #include "profiler/handoff/gv_handoff_ab.h"
 
@@ -26,7 +28,24 @@ struct gv_bench {
     unsigned *gate; /* mapped */
     unsigned gate_value;
     gv_cu_event begin, end, turn; /* turn: the consumer is done, the next step may begin */
+    struct gv_opener *opener;     /* while a sample is queued */
 };
+
+/* A driver's queues are finite: a call that finds one full returns only when the GPU has taken
+ * something, which it cannot behind a closed gate (two H200, driver 13: 16 steps of 320 MiB in
+ * staged pieces). So the gate is opened when all is queued, or when whoever queues has not come on
+ * for 20 ms; from then on the GPU has a full queue to work at. */
+struct gv_opener {
+    const struct gv_bench *bench;
+    unsigned value, beats;
+    bool running, queued;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+};
+void gv_opener_start(struct gv_opener *o, const struct gv_bench *b);
+void gv_opener_beat(struct gv_opener *o); /* at each thing that was queued */
+void gv_opener_finish(struct gv_opener *o);
 
 int gv_bench_init(
     struct gv_bench *b, const struct gv_ab_options *o, struct gv_gpus *gpus, struct gv_error *err);

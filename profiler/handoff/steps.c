@@ -95,9 +95,12 @@ static int step(struct way *w, struct gv_error *err)
 
 static int steps(struct way *w, struct gv_error *err)
 {
-    for (int i = 0; i < w->steps; i++)
+    for (int i = 0; i < w->steps; i++) {
         if (step(w, err))
             return -1;
+        if (w->b->opener)
+            gv_opener_beat(w->b->opener);
+    }
     return 0;
 }
 
@@ -174,8 +177,6 @@ static int queue(struct way *w, struct gv_error *err)
     struct gv_bench *b = w->b;
     const struct gv_cuda *cuda = &b->gpus->cuda;
     gv_cu_stream stream = b->side[0].stream;
-    if (b->o->graph && !w->exec && capture(w, err))
-        return -1;
     for (int i = 0; i < 2 && b->o->host_traffic && b->side[i].copies; i++)
         if ((!i || b->o->from != b->o->to) && gv_traffic_queue(b, i, err))
             return -1;
@@ -195,10 +196,16 @@ static int queue(struct way *w, struct gv_error *err)
 static int sample(struct way *w, double *us, struct gv_error *err)
 {
     struct gv_bench *b = w->b;
+    struct gv_opener opener;
     float ms = 0;
+    if (b->o->graph && !w->exec && capture(w, err))
+        return -1;
+    gv_opener_start(&opener, b);
+    b->opener = &opener;
     int rc = queue(w, err);
-    b->gate_value++;
-    __atomic_store_n(b->gate, b->gate_value, __ATOMIC_SEQ_CST);
+    gv_opener_finish(&opener);
+    b->opener = NULL;
+    b->gate_value = opener.value;
     struct gv_error *also = rc ? NULL : err; /* what was queued ends first in any case */
     for (int i = 0; i < 2; i++)
         if (wait_for(w, i, b->side[i].stream, also))

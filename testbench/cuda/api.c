@@ -329,6 +329,7 @@ static gv_cu_result queue(struct gv_world *w, gv_cu_stream stream, const struct 
     if (!op)
         return GV_CU_OUT_OF_MEMORY;
     *op = *like;
+    gv_virtual_room(w, (struct gv_vstream *)stream);
     gv_virtual_queue(w, (struct gv_vstream *)stream, op);
     return 0;
 }

@@ -118,6 +118,8 @@ static int take(struct reader *r, int key, int value)
         r->out->pinned_mib = v > 0 ? (int)v : -1;
     else if (!strcmp(name, "peer_copies"))
         r->out->peer_copies = (int)v;
+    else if (!strcmp(name, "queue"))
+        r->out->queue = (int)v;
     else if (!strcmp(name, "cuda_version"))
         r->out->cuda_version = (int)v;
     else if (!strcmp(name, "host_path_corrupt"))

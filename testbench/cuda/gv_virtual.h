@@ -43,6 +43,7 @@ struct gv_faults {
     int pinned_mib;   /* 0: no limit; < 0: none */
     int peer_copies;  /* > 0: after so many, copies between GPUs are refused */
     int cuda_version; /* 0: 13000 */
+    int queue;        /* > 0: a stream takes so many operations, then its caller waits */
     bool control;     /* the path through host memory is corrupt as well */
 };
 
@@ -63,7 +64,7 @@ struct gv_vgpu {
 };
 
 struct gv_vstream {
-    int gpu;
+    int gpu, queued;
     struct gv_vop *head, *tail;
     struct gv_vgraph *capture; /* operations go into it, not into the stream */
     struct gv_vstream *next;
@@ -163,6 +164,9 @@ void gv_capture_spoil(struct gv_vstream *stream);
 /* clock.c: queues, and moves time until `stream` is empty (NULL: all are). 0, or NOT_READY where
  * nothing can go on. */
 void gv_virtual_queue(struct gv_world *w, struct gv_vstream *stream, struct gv_vop *op);
+/* As a real driver: a call that finds the queue full waits until the GPU has taken something. A
+ * graph's operations need no room. */
+void gv_virtual_room(struct gv_world *w, const struct gv_vstream *stream);
 gv_cu_result gv_virtual_advance(struct gv_world *w, const struct gv_vstream *stream);
 
 #endif
