@@ -2,10 +2,12 @@
 # The plugin under the NCCL of a real machine with two GPUs: env plugin and preload, threads and
 # processes, C and PyTorch. Prints transports as NCCL's log states them, errors in the results, busbw.
 #
-# usage: plugin.sh FOLDER   FOLDER: a build (lib/libnccl-tuner-gv100.so, bin/gv100)
+# usage: plugin.sh FOLDER [ONLY]   FOLDER: a build (lib/libnccl-tuner-gv100.so, bin/gv100); ONLY: the runs
+#                                  whose names match this expression
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)
+only=${2:-.}
 plugin=$build/lib/libnccl-tuner-gv100.so
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -31,11 +33,13 @@ seen() { # name, log: the plugin's slots, transports, channels, results
 }
 threads() { # name, env...: two communicators on both GPUs alive together in one process
   local name=$1; shift
+  [[ $name =~ $only ]] || return 1
   env LD_LIBRARY_PATH="$nccl/lib:$cuda/lib64:$LD_LIBRARY_PATH" "$@" timeout 100 "$tmp/job" 0,1 0,1 > "$tmp/log" 2>&1
   echo "rc $?" >> "$tmp/log"; seen "$name" "$tmp/log"
 }
 ranks() { # name, env... -- cmd: one process a GPU, as a launcher starts them
   local name=$1; shift
+  [[ $name =~ $only ]] || return 1
   rm -f "$tmp/id"
   for r in 0 1; do
     env RANK=$r LOCAL_RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29511 \
@@ -45,6 +49,7 @@ ranks() { # name, env... -- cmd: one process a GPU, as a launcher starts them
   cat "$tmp/log.0" "$tmp/log.1" > "$tmp/log"; seen "$name" "$tmp/log"
 }
 torch=(timeout 120 python3 "$here/torch_job.py")
+groups=("${torch[@]}" groups)
 job=(env "LD_LIBRARY_PATH=$nccl/lib:$cuda/lib64:$LD_LIBRARY_PATH" timeout 100 "$tmp/job" --ranks 2)
 
 threads "C threads, no plugin"
@@ -56,6 +61,10 @@ ranks "PyTorch, no plugin" "${torch[@]}"
 ranks "PyTorch, env plugin, verified" NCCL_ENV_PLUGIN="$plugin" GV100_PROFILE="$tmp/verified.yaml" "${torch[@]}"
 ranks "PyTorch, env plugin, corrupt" NCCL_ENV_PLUGIN="$plugin" GV100_PROFILE="$tmp/corrupt.yaml" "${torch[@]}"
 ranks "PyTorch, preload, corrupt" LD_PRELOAD="$plugin" GV100_PROFILE="$tmp/corrupt.yaml" "${torch[@]}"
+for way in NCCL_ENV_PLUGIN LD_PRELOAD; do # one job, process groups with different decisions
+  ranks "PyTorch, four groups, $way, corrupt" $way="$plugin" GV100_PROFILE="$tmp/corrupt.yaml" "${groups[@]}" &&
+    "$build/bin/gv100" log "$tmp/log"
+done
 ranks "PyTorch, preload, other machine's profile" LD_PRELOAD="$plugin" GV100_PROFILE=4028 GV100_PROFILE_DIR="$build/share/gv100/profiles" "${torch[@]}"
 old=$(find /usr/lib /usr/local -name 'libnccl.so.2*' -not -path '*site-packages*' 2>/dev/null | head -1)
 [ -n "$old" ] && threads "C threads, the system's NCCL ($old) by preload, corrupt" LD_PRELOAD="$plugin:$old" GV100_PROFILE="$tmp/corrupt.yaml"
