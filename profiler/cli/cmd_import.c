@@ -182,7 +182,7 @@ static void print_source(const struct gv_import_source *s)
     gv_str_addf(&line, "%s: %s", s->path, gv_import_format_name(s->format));
     plural(&line, s->ngpus, "GPU");
     plural(&line, s->npairs, "pair");
-    plural(&line, s->nsingles, "figure of single GPUs");
+    plural(&line, s->nsingles, "single figure");
     plural(&line, s->nsamples, "sample");
     plural(&line, s->nrings, "ring");
     plural(&line, s->nchoices, "tuner row");

@@ -149,7 +149,7 @@ static void communicator(const struct gv_log_view *v, int i)
     if (c->nnodes > 0)
         printf(" on %d node%s", c->nnodes, c->nnodes == 1 ? "" : "s");
     if (c->channels > 0)
-        printf(", %d channels", c->channels);
+        printf(", %d channel%s", c->channels, c->channels == 1 ? "" : "s");
     printf("%s\n", gv_style(GV_PLAIN));
     ranks(c);
     rings(c);

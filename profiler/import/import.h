@@ -25,6 +25,10 @@ struct gv_text {
 int gv_text_init(struct gv_text *t, const char *raw, size_t len, const char *path);
 void gv_text_finish(struct gv_text *t);
 
+/* Makes the tag of a launcher or a log collector at the line's beginning blank ("[1,0]<stdout>:",
+ * "0: ", a time stamp). */
+void gv_untag(char *line);
+
 /* Splits `line` (changed) at blanks; with `separator` ('\t', '|', ',') at that, words trimmed and
  * empty ones kept. Returns the number, GV_MAX_WORDS at most. */
 int gv_words(char *line, char separator, struct gv_word *out);

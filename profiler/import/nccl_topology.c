@@ -21,7 +21,8 @@ struct reader {
     struct gv_import_source *s;
     struct link links[GV_MAX_GPUS * 32];
     int nlinks, devs[GV_MAX_GPUS];
-    bool listed; /* a gpu element was seen */
+    bool listed;  /* a gpu element was seen */
+    int switches; /* NVLinks to switches: said once */
 };
 
 static int fail(const struct reader *r, const xmlNode *node, const char *text)
@@ -51,8 +52,9 @@ static int read_link(struct reader *r, const xmlNode *node, int gpu)
         return 0;
     }
     if (!strncmp(class, "0x0680", 6)) {
-        gv_import_note(
-            r->s, gv_xml_line(node), "NVLinks to a switch: which pairs they join is not said");
+        if (!r->switches++)
+            gv_import_note(
+                r->s, gv_xml_line(node), "NVLinks to a switch: which pairs they join is not said");
         return 0;
     }
     if (r->nlinks == (int)(sizeof(r->links) / sizeof(r->links[0])))

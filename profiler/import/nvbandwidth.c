@@ -16,8 +16,12 @@ enum figure { NONE, TO_DEVICE, TO_HOST, WRITE, READ, BOTH };
 
 struct matrix {
     enum figure figure;
+    char title[120];
     unsigned line; /* of its title */
     int rows, columns;
+    bool rounded; /* some cell has not two digits behind the point: it is cut, or not as printed */
+    bool holes;   /* N/A where something was to be measured */
+    double sum;   /* of all cells */
     double value[GV_MAX_GPUS][GV_MAX_GPUS]; /* NAN: N/A */
     unsigned row_line[GV_MAX_GPUS];
 };
@@ -82,10 +86,10 @@ static int take(
         gv_import_gpu(s, m->line);
     for (int a = 0; a < m->rows; a++)
         for (int b = 0; b < m->columns; b++) {
-            if (isnan(m->value[a][b]) && !(pairs && a == b))
+            if (!(m->value[a][b] > 0) && !(pairs && a == b))
                 return gv_error_at(
-                    err, t->path, m->row_line[a], 0, "GPU %d has N/A here: nothing was measured",
-                    b);
+                    err, t->path, m->row_line[a], 0, "GPU %d has %s here: nothing was measured", b,
+                    isnan(m->value[a][b]) ? "N/A" : "0");
             if (take_cell(s, m, a, b, err))
                 return -1;
         }
@@ -96,18 +100,19 @@ struct reader {
     const struct gv_text *t;
     struct gv_error *err;
     struct gv_import_source *s;
-    char test[80];
+    char test[80]; /* "": the line that names it was left out of the paste; its SUM does too */
     struct matrix m;
     bool in_matrix, open; /* a test runs whose SUM has not come */
     unsigned test_line;
     int taken;
+    bool sums; /* this release prints them (0.2 and later) */
 };
 
 static bool device(struct reader *r, const char *s, int i)
 {
     int index;
-    char model[64], bus[32];
-    if (sscanf(s, "Device %d: %63[^(](%31[0-9a-fA-F:.])", &index, model, bus) != 3)
+    char model[64], bus[32] = ""; /* without it up to 0.3 */
+    if (sscanf(s, "Device %d: %63[^(](%31[0-9a-fA-F:.])", &index, model, bus) < 2)
         return false;
     struct gv_import_gpu *g = index == r->s->ngpus ? gv_import_gpu(r->s, (unsigned)i + 1) : NULL;
     if (!g)
@@ -147,9 +152,16 @@ static int row(struct reader *r, const struct gv_word *w, int n, int i)
             "the row has %d cells, its heading %d: it is cut or damaged", n - 1, m->columns);
     for (int c = 0; c < m->columns; c++) {
         m->value[m->rows][c] = NAN;
-        if (strcmp(w[c + 1].s, "N/A") && !gv_is_number(w[c + 1].s, &m->value[m->rows][c]))
+        if (!strcmp(w[c + 1].s, "N/A")) {
+            m->holes |= c != m->rows;
+            continue;
+        }
+        if (!gv_is_number(w[c + 1].s, &m->value[m->rows][c]))
             return gv_error_at(
                 r->err, r->t->path, line, w[c + 1].column, "'%.24s' is no figure", w[c + 1].s);
+        const char *point = strchr(w[c + 1].s, '.');
+        m->rounded |= !point || strlen(point) != 3;
+        m->sum += m->value[m->rows][c];
     }
     m->row_line[m->rows++] = line;
     return 0;
@@ -157,10 +169,39 @@ static int row(struct reader *r, const struct gv_word *w, int n, int i)
 
 static void facts(struct reader *r, const char *s)
 {
+    int major, release;
     sscanf(s, "Driver Version: %31[0-9.]", r->s->driver);
-    int cuda;
-    if (sscanf(s, "CUDA Runtime Version: %d", &cuda) == 1 && cuda > 0 && cuda < 1000000)
+    if (sscanf(s, "nvbandwidth Version: v%d.%d", &major, &release) == 2)
+        r->sums = major || release > 1;
+    int cuda, minor; /* "12080", and "13.3 (13030)" from 0.10 on */
+    int n = sscanf(s, "CUDA Runtime Version: %d.%d", &cuda, &minor);
+    if (n == 2 && cuda > 0 && cuda < 1000 && minor >= 0 && minor < 1000)
+        snprintf(r->s->cuda, sizeof(r->s->cuda), "%d.%d", cuda, minor);
+    else if (n == 1 && cuda > 0 && cuda < 1000000)
         snprintf(r->s->cuda, sizeof(r->s->cuda), "%d.%d", cuda / 1000, cuda % 1000 / 10);
+}
+
+/* "SUM device_to_device_memcpy_read_ce 715.53": the check of the matrix above. */
+static int sum(struct reader *r, const char *s, int i)
+{
+    char name[80];
+    double said;
+    const struct matrix *m = &r->m;
+    if (sscanf(s, "SUM %79[a-z0-9_] %lf", name, &said) != 2 || !r->in_matrix)
+        return 0;
+    if (!*r->test)
+        r->m.figure = figure_of(name, r->m.title);
+    else if (strcmp(name, r->test))
+        return gv_error_at(
+            r->err, r->t->path, (unsigned)i + 1, 0, "the sum of %s below the matrix of %s", name,
+            r->test);
+    r->sums = true;
+    if (!m->holes && fabs(m->sum - said) > 0.01 + 0.0051 * m->rows * m->columns + 0.001 * said)
+        return gv_error_at(
+            r->err, r->t->path, (unsigned)i + 1, 0,
+            "the sum is said to be %.2f, that of the matrix in line %u is %.2f: a cell is damaged",
+            said, m->line, m->sum);
+    return 0;
 }
 
 static int line(struct reader *r, char *s, int i)
@@ -170,9 +211,16 @@ static int line(struct reader *r, char *s, int i)
     facts(r, s);
     if (device(r, s, i))
         return 0;
-    if (sscanf(s, "Running %79[a-z0-9_]", r->test) == 1) {
+    char test[80];
+    if (sscanf(s, "Running %79[a-z0-9_]", test) == 1) {
+        int rc = end_matrix(r);
+        memcpy(r->test, test, sizeof(test));
         r->open = true;
         r->test_line = (unsigned)i + 1;
+        return rc;
+    }
+    if (sscanf(s, "Waiving %79[a-z0-9_]", test) == 1) {
+        gv_import_note(r->s, (unsigned)i + 1, "%.60s: waived, nothing to take", test);
         return end_matrix(r);
     }
     if (strstr(s, "bandwidth (GB/s)")) {
@@ -181,12 +229,18 @@ static int line(struct reader *r, char *s, int i)
         memset(&r->m, 0, sizeof(r->m));
         r->m.figure = figure_of(r->test, s);
         r->m.line = (unsigned)i + 1;
+        snprintf(r->m.title, sizeof(r->m.title), "%s", s);
         r->in_matrix = true;
         return 0;
     }
-    if (!strncmp(s, "SUM ", 4) || !strncmp(s, "Waived", 6) || strstr(s, "waived")) {
+    bool summed = !strncmp(s, "SUM ", 4);
+    if (summed || !strncmp(s, "Waived", 6) || strstr(s, "waived")) {
+        if (summed && sum(r, s, i))
+            return -1;
         r->open = false;
-        return end_matrix(r);
+        int rc = end_matrix(r);
+        r->test[0] = 0;
+        return rc;
     }
     if (strstr(s, "ERROR") || strstr(s, "Invalid value"))
         return gv_error_at(
@@ -196,6 +250,22 @@ static int line(struct reader *r, char *s, int i)
     if (!n)
         return 0;
     return gv_is_digits(w[0].s) ? row(r, w, n, i) : end_matrix(r);
+}
+
+/* The last test has no SUM. Up to 0.1 none had one: a matrix with all its rows, and all cells as
+ * they are printed, is whole all the same. */
+static int unfinished(struct reader *r)
+{
+    const struct matrix *m = &r->m;
+    bool square = m->rows == m->columns, row = m->rows == 1;
+    bool fits = m->figure == NONE ? square || row : m->figure >= WRITE ? square : row;
+    bool whole = !r->sums && m->columns && m->rows && fits && !m->rounded;
+    if (!whole)
+        return gv_error_at(
+            r->err, r->t->path, (unsigned)r->t->n, 0,
+            "the output ends within the test that begins in line %u: it is cut", r->test_line);
+    gv_import_note(r->s, m->line, "no SUM stands below this matrix: it could not be checked");
+    return 0;
 }
 
 int gv_import_nvbandwidth(struct gv_import *im, struct gv_text *t, struct gv_error *err)
@@ -213,10 +283,10 @@ int gv_import_nvbandwidth(struct gv_import *im, struct gv_text *t, struct gv_err
         rc = room ? line(r, room, i) : gv_import_no_memory(err);
         free(room);
     }
+    if (!rc)
+        rc = r->in_matrix ? end_matrix(r) : 0;
     if (!rc && r->open)
-        rc = gv_error_at(
-            err, t->path, (unsigned)t->n, 0,
-            "the output ends within the test that begins in line %u: it is cut", r->test_line);
+        rc = unfinished(r);
     if (!rc && !r->taken)
         rc = gv_error_at(err, t->path, 0, 0, "none of its matrices is one that a profile holds");
     free(r);

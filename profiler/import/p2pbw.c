@@ -29,6 +29,7 @@ struct reader {
     bool writes, reads; /* the title says so */
     bool connected[GV_MAX_GPUS][GV_MAX_GPUS], has_connected, has_row[8][GV_MAX_GPUS];
     unsigned title_line[8];
+    int columns; /* of the heading that was read last */
 };
 
 /* "Device: 0, Tesla V100-PCIE-32GB, pciBusID: 1a, pciDeviceID: 0, pciDomainID:0" */
@@ -142,6 +143,38 @@ static int row(struct reader *r, const struct gv_word *w, int n, int i)
     return 0;
 }
 
+/* No line 'Device: 0, ...' stands above: the GPUs are numbers, as many as the heading has. */
+static int unnamed(struct reader *r, int n, unsigned line)
+{
+    if (!r->columns)
+        return gv_error_at(
+            r->err, r->t->path, line, 0,
+            "neither a line 'Device: 0, ...' nor a heading 'D\\D 0 1' stands above: which GPUs "
+            "these "
+            "are is not said");
+    if (n != r->columns)
+        return gv_error_at(
+            r->err, r->t->path, line, 0,
+            "the row has %d cells, its heading %d: it is cut or two cells are glued", n,
+            r->columns);
+    for (int i = 0; i < r->columns; i++)
+        if (!gv_import_gpu(r->s, line))
+            return gv_error_at(r->err, r->t->path, line, 0, "more than 64 GPUs");
+    gv_import_note(
+        r->s, line, "no line names the devices: they are taken in CUDA's order as GPUs 0 to %d",
+        r->columns - 1);
+    return 0;
+}
+
+/* "D\D 0 1 2"; 0 where it is none. */
+static int heading(const struct gv_word *w, int n)
+{
+    for (int i = 1; i < n; i++)
+        if (gv_small(w[i].s) != i - 1)
+            return 0;
+    return n - 1;
+}
+
 static int line(struct reader *r, char *s, int i)
 {
     struct gv_word w[GV_MAX_WORDS];
@@ -152,16 +185,18 @@ static int line(struct reader *r, char *s, int i)
     int n = gv_words(s, 0, w);
     if (n && !strcmp(w[0].s, "CPU"))
         r->what = NOTHING; /* latency as the CPU sees it: launching, not the link */
-    if (n < 2 || r->what == NOTHING || !strcmp(w[0].s, "D\\D") || !strcmp(w[0].s, "GPU"))
+    if (n > 1 && (!strcmp(w[0].s, "D\\D") || !strcmp(w[0].s, "GPU"))) {
+        r->columns = heading(w, n);
+        return 0;
+    }
+    if (n < 2 || r->what == NOTHING)
         return 0;
     if (!gv_is_digits(w[0].s)) {
         r->what = NOTHING;
         return 0;
     }
-    if (!r->s->ngpus)
-        return gv_error_at(
-            r->err, r->t->path, (unsigned)i + 1, 0,
-            "no line 'Device: 0, ...' stands above: which GPUs these are is not said");
+    if (!r->s->ngpus && unnamed(r, n - 1, (unsigned)i + 1))
+        return -1;
     return row(r, w, n, i);
 }
 

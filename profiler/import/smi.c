@@ -1,5 +1,6 @@
 /* nvidia-smi topo -m and topo -p2p: a heading that names the columns, one row for each GPU. The two
  * are told apart by their cells. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,12 @@ struct matrix {
     unsigned row_line[GV_MAX_GPUS];
 };
 
+/* A NIC, under whatever name the kernel gave it: "NIC0", "mlx5_0", "irdma0", "rocep1s0f0". */
 static bool device_name(const char *s)
 {
-    return !strncmp(s, "NIC", 3) || !strncmp(s, "mlx", 3) || strchr(s, '_');
+    size_t n = strlen(s);
+    return isalpha((unsigned char)*s) && strpbrk(s, "0123456789") &&
+           strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.") == n;
 }
 
 /* "GPU7" to 7, -1 for anything else. */
@@ -291,10 +295,12 @@ static int take_states(
     const struct gv_text *t, struct gv_import_source *s, const struct matrix *m,
     struct gv_error *err)
 {
-    if (m->capability == 'n' || m->capability == 'a') {
+    if (m->capability == 'n' || m->capability == 'a' || m->capability == 'p') {
         gv_import_note(
             s, m->line, "topo -p2p %c is about %s, not about P2P: not taken", m->capability,
-            m->capability == 'n' ? "NVLinks" : "atomics");
+            m->capability == 'n'   ? "NVLinks"
+            : m->capability == 'a' ? "atomics"
+                                   : "PCIe alone");
         return 0;
     }
     for (int a = 0; a < m->gpus; a++)

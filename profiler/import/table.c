@@ -37,6 +37,9 @@ static void start(struct reader *r, int i)
         memcpy(fresh.nccl, r->run.nccl, sizeof(fresh.nccl));
         memcpy(fresh.program, r->run.program, sizeof(fresh.program));
         fresh.program_line = r->run.program_line;
+        memcpy(fresh.devices, r->run.devices, sizeof(fresh.devices));
+        fresh.ndevices = r->run.ndevices;
+        fresh.nranks = r->run.nranks;
     }
     free(r->run.rows);
     r->run = fresh;
@@ -315,26 +318,10 @@ static bool looks_like_row(const struct gv_word *w, int n)
            gv_is_number(w[n - 3].s, &number);
 }
 
-/* What mpirun ("[1,0]<stdout>:"), srun ("0: ") and containers ("2024-05-01T10:00:00Z ") put before
- * a line. */
-static char *without_tag(char *s)
-{
-    int a, b, used = 0;
-    char word[8];
-    if (sscanf(s, "[%d,%d]<%7[a-z]>:%n", &a, &b, word, &used) == 3 && used)
-        return s + used;
-    used = 0;
-    if (sscanf(s, "%4d-%2d-%*2dT%*[0-9:.]%*[Z+0-9:] %n", &a, &b, &used) == 2 && used)
-        return s + used;
-    size_t digits = strspn(s, "0123456789");
-    return digits && digits < 5 && !strncmp(s + digits, ": ", 2) ? s + digits + 2 : s;
-}
-
 static int line(struct reader *r, int i, char *room)
 {
     struct gv_word w[GV_MAX_WORDS];
-    char *s = without_tag(room);
-    s += strspn(s, "# \t>`");
+    char *s = room + strspn(room, "# \t>`");
     versions(r, s);
     program(r, s, i);
     setting(r, s, i);

@@ -54,8 +54,10 @@ int gv_text_init(struct gv_text *t, const char *raw, size_t len, const char *pat
         char *end = strchr(p, '\n');
         if (end)
             *end++ = 0;
-        if (end || *p)
+        if (end || *p) {
+            gv_untag(p);
             t->lines[t->n++] = p;
+        }
         p = end;
     }
     return 0;

@@ -6,19 +6,21 @@
 
 #include "profiler/log/log.h"
 
-static const char *const marks[] = {" NCCL INFO ", " NCCL WARN ", " NCCL TRACE "};
+static const char *const marks[] = {"NCCL INFO ", "NCCL WARN ", "NCCL TRACE "};
 
-/* The first mark of NCCL in `s`; its length goes to `len`. */
+/* The first mark of NCCL in `s`, behind a blank or (who spoke was taken off) at the beginning; its
+ * length goes to `len`. */
 static char *find_mark(char *s, size_t *len)
 {
     char *best = NULL;
-    for (int i = 0; i < 3; i++) {
-        char *at = strstr(s, marks[i]);
-        if (at && (!best || at < best)) {
+    for (int i = 0; i < 3; i++)
+        for (char *at = strstr(s, marks[i]); at; at = strstr(at + 1, marks[i])) {
+            if ((at > s && !isspace((unsigned char)at[-1])) || (best && at > best))
+                continue;
             best = at;
             *len = strlen(marks[i]);
+            break;
         }
-    }
     return best;
 }
 
@@ -85,8 +87,8 @@ bool gv_nlog_line(char *line, struct gv_nlog_line *out, char **rest)
     if (!mark)
         return false;
     *out = (struct gv_nlog_line){.pid = -1, .tid = -1, .dev = -1};
-    speaker(line, mark, out, &begin);
-    out->warn = mark[6] == 'W';
+    speaker(line, mark > line ? mark - 1 : mark, out, &begin);
+    out->warn = mark[5] == 'W';
     out->text = mark + len;
     while (*out->text == ' ')
         out->text++;
@@ -94,7 +96,7 @@ bool gv_nlog_line(char *line, struct gv_nlog_line *out, char **rest)
     size_t len2 = 0;
     struct gv_nlog_line other;
     char *mark2 = find_mark(mark + len, &len2);
-    if (mark2 && speaker(out->text, mark2, &other, &begin)) {
+    if (mark2 && mark2 > out->text && speaker(out->text, mark2 - 1, &other, &begin)) {
         const char *glued = strstr(begin, out->host);
         char *cut = (char *)(*out->host && glued && glued < mark2 ? glued : begin);
         if (rest)

@@ -13,11 +13,33 @@
 
 #define MOST_BYTES ((size_t)1 << 30)
 
+/* A line of Docker's json-file: what is between the quotes, where ">" stands as "\u003e". */
+static void unescape(const char *text, size_t n, char *out)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < n && text[i] != '"'; i++) {
+        unsigned code;
+        if (text[i] != '\\' || i + 1 == n)
+            out[k++] = text[i] == '\0' ? ' ' : text[i];
+        else if (text[++i] == 'u' && i + 4 < n && sscanf(text + i + 1, "%4x", &code) == 1) {
+            out[k++] = code >= ' ' && code < 127 ? (char)code : ' ';
+            i += 4;
+        } else
+            out[k++] = text[i] == '"' || text[i] == '\\' || text[i] == '/' ? text[i] : ' ';
+    }
+    out[k] = 0;
+}
+
 /* One line without escapes ("\033[4m", and "[4m" where the first byte was lost) and without bytes
  * that are no text. `out` has room for n + 1. */
 static void clean(const char *text, size_t n, char *out)
 {
+    static const char docker[] = "{\"log\":\"";
     size_t k = 0;
+    if (n >= sizeof(docker) - 1 && !memcmp(text, docker, sizeof(docker) - 1)) {
+        unescape(text + sizeof(docker) - 1, n - sizeof(docker) + 1, out);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         size_t at = i + (text[i] == '\033');
         size_t digits = at + 1;

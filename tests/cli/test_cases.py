@@ -44,7 +44,7 @@ def matrix(name, got, facts):
     gpus = got["sources"][0]["gpus"]
     if facts["numa"]:
         check(f"{name} NUMA nodes", [g.get("numa_node") for g in gpus], facts["numa"])
-    if not any(cell.startswith("NV") for row in cells for cell in row):
+    if not any(cell.startswith(("NV", "?")) for row in cells for cell in row):
         near = [min(b for b in range(n) if b == a or cells[a][b] in ("PIX", "PXB")) for a in range(n)]
         check(f"{name} islands", partition([g["island"] for g in gpus]), partition(near))
 
@@ -55,6 +55,24 @@ def table(name, got, facts):
     check(f"{name} operations", {s["op"] for s in source["samples"]}, {facts["op"]})
     have = [[s["bytes"], s["busbw_gbs"]] for s in source["samples"]]
     check(f"{name} figures", [s for s in facts["samples"] if s not in have], [])
+
+
+def figures(name, got, facts):
+    """Bandwidths of pairs and of single GPUs, by key."""
+    (source,) = got["sources"]
+    for key, wanted in facts.get("pairs", {}).items():
+        have = [[p["from"], p["to"], p[key]] for p in source["pairs"] if key in p]
+        check(f"{name} {key}", sorted(have), wanted)
+    for key, wanted in facts.get("singles", {}).items():
+        check(f"{name} {key}", [s[key] for s in source["singles"] if key in s], wanted)
+    if "models" in facts:
+        check(f"{name} models", [g.get("model") for g in source["gpus"]], facts["models"])
+
+
+def choices(name, got, facts):
+    keys = ("op", "min_bytes", "max_bytes", "algorithm", "protocol", "channels", "nodes", "ranks", "pipe_ops", "registered")
+    rows = [" ".join(str(row.get(key, "any")) for key in keys) for row in got["sources"][0]["tuner"]]
+    check(f"{name} rows", rows, facts["tuner"])
 
 
 def devices(name, got, facts):
@@ -110,6 +128,10 @@ def right(name, path, row):
         table(name, got, facts)
     elif "rings" in facts:
         rings(name, got, facts)
+    elif "pairs" in facts or "singles" in facts:
+        figures(name, got, facts)
+    elif "tuner" in facts:
+        choices(name, got, facts)
     else:
         devices(name, got, facts)
 
@@ -123,7 +145,7 @@ def one(name, path, row, line_key):
 
 with open(os.path.join(FOLDER, "cases.json"), encoding="utf-8") as f:
     ROWS = json.load(f)
-check("rows", len(ROWS) > 50, True)
+check("rows", len(ROWS) > 80, True)
 for row in ROWS:
     one(row["file"], os.path.join(FOLDER, row["file"]), row, "line")
 ORIGINALS = os.environ.get("GV_CASES")
