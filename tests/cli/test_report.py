@@ -252,7 +252,47 @@ def kept(name, root, run):
     check(f"{name}: the run inside", rounded(json.loads(script.text)), rounded(run))
     with open(path("again.json"), "w", encoding="utf-8") as out:
         out.write(script.text)
-    check(f"{name}: read again", json.loads(done(name, "compare", path("again.json"), "--json")), run)
+    again = json.loads(done(name, "compare", path("again.json"), "--json"))
+    check(f"{name}: where it was read", again.pop("loaded"), path("again.json"))
+    check(f"{name}: read again", again, {k: v for k, v in run.items() if k != "loaded"})
+
+
+def made_again(name, root, run):
+    """The command that measures again, and what it rests on."""
+    (pre,) = [e for e in root.iter("pre") if e.get("data-again")]
+    check(f"{name}: the command to measure again", pre.find("code").text, run["settings"]["command"])
+    text = "".join(root.itertext())
+    for key, value in run["settings"]["environment"].items():
+        check_in(f"{name}: {key}", f"{key}={value}", text)
+    notes = [e.text for e in root.iter("p") if e.get("data-note")]
+    check(f"{name}: notes", [n for n in notes if n in run["notes"]], run["notes"])
+
+
+def job(name, root, run):
+    """Seconds saved and the share, in sentences, bars and the table."""
+    parts = [s for s in root.iter("section") if s.get("id") == "job"]
+    if run["job"] is None:
+        check(f"{name}: no job", parts, [])
+        return
+    (part,) = parts
+    gains = {g["variant"]: g for g in run["job"]["gains"]}
+    got = {e.get("data-job"): (number(e, "data-saved-s"), number(e, "data-share")) for e in part.iter("p") if e.get("data-job")}
+    check(f"{name}: saved", got, {v: (g["saved_s"]["value"], g["share"]["value"]) for v, g in gains.items()})
+    for e in part.iter("p"):
+        if e.get("data-job"):
+            share = gains[e.get("data-job")]["share"]
+            check_in(f"{name}: share in words", f"{100 * share['value']:.2f} % of a step of {run['job']['step_s']:.6g} s "
+                     f"({100 * share['low']:.2f} to {100 * share['high']:.2f} %)", "".join(e.itertext()))
+    bars = {e.get("data-job-bar"): tuple(number(e, k) for k in ("data-seconds", "data-low", "data-high"))
+            for e in part.iter(f"{SVG}g") if e.get("data-job-bar")}
+    wanted = {v: tuple(g["variant_s"][k] for k in ("value", "low", "high")) for v, g in gains.items()}
+    wanted[run["base"]] = tuple(next(iter(gains.values()))["base_s"][k] for k in ("value", "low", "high"))
+    check(f"{name}: bars", bars, wanted)
+    rows = [(e.get("data-job-row"), int(e.get("data-size")), [number(td, "data-calls") for td in e.iter("td")
+                                                            if td.get("data-calls")]) for e in part.iter("tr")
+            if e.get("data-job-row")]
+    check(f"{name}: sizes of the job", rows, [(r["operation"], r["size"], [r["calls"] / run["job"]["steps"]])
+                                              for r in run["job"]["sizes"]])
 
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -331,7 +371,8 @@ def compared(name, profile, gpus, *more, env=TRUSTED):
     rings(name, root, run)
     decisions(name, root, run)
     kept(name, root, run)
-    check_in(f"{name}: the command to measure again", "gv100 compare --virtual MACHINE --gpus " + gpus, text)
+    made_again(name, root, run)
+    job(name, root, run)
     policy(name, root, gv100_json("explain", "--profile", profile, "--gpus", gpus, "--nccl", run["nccl"]["version"]))
     of_profile(name, root, profile)
     looked_at(name, text)
@@ -404,7 +445,42 @@ def unwritable():
     check_in("cannot be written: where", "/proc/nowhere", result.stderr)
 
 
-compared("0-5.html", "4028", "0-5", "--repeats", "3")
+def files_together(run):
+    """Two files as one page: where each comes from, and what a reader must know."""
+    name = "two.html"
+    with open(path("one.json"), "w", encoding="utf-8") as out:
+        json.dump(run, out)
+    both = json.loads(done(name, "compare", path("one.json"), path("again.json"), "--html", path(name), "--json"))
+    text, root = page(name)
+    alone(name, text, root)
+    pictures(name, root)
+    busbw(name, root, both)
+    rings(name, root, both)
+    check(f"{name}: notes", [e.text for e in root.iter("p") if e.get("data-note")], both["notes"])
+    (pre,) = [e for e in root.iter("pre") if e.get("data-again")]
+    check(f"{name}: shown again by", pre.find("code").text, f"gv100 compare {path('one.json')} {path('again.json')}")
+    for origin in both["origins"]:
+        check_in(f"{name}: where from", origin["command"], "".join(root.itertext()))
+    looked_at(name, text)
+
+
+def a_profile_that_changed(run):
+    """The report says when the profile is not the one of the run."""
+    with open(os.path.join(os.environ["GV100_PROFILE_DIR"], "4028.yaml"), encoding="utf-8") as file:
+        changed = file.read() + "# changed\n"
+    with open(path("changed.yaml"), "w", encoding="utf-8") as out:
+        out.write(changed)
+    done("changed", "compare", path("one.json"), "--html", path("changed.html"), "--profile", path("changed.yaml"))
+    check_in("a profile that changed is said", "The profile is not the one of that run", page("changed.html")[0])
+    done("unchanged", "compare", path("one.json"), "--html", path("changed.html"))
+    check("a profile that did not change", "is not the one of that run" in page("changed.html")[0], False)
+
+
+with open(path("job.txt"), "w", encoding="utf-8") as file:
+    file.write("64M AllReduce 24\n3M AllReduce 5\n1G AllToAll 2\n8K Broadcast 7\n")
+small = compared("0-5.html", "4028", "0-5", "--repeats", "3", "--sizes", path("job.txt"), "--steps", "2", "--step-time", "0.4")
+files_together(small)
+a_profile_that_changed(small)
 done("calibrate", "calibrate", "--virtual", "4028", "--quick", "--groups", "0,5", "--output", path("4028.yaml"), timeout=280)
 hostile(compared("0-10.html", path("4028.yaml"), "0-10", "--repeats", "5", "--variant", "lend 4-5"))
 a_profile_alone("published.html", "4028")
