@@ -30,6 +30,17 @@ static void compare_with_truth(struct gv_comm *comm, const struct gv_init *init)
         d->question.nranks, init->nranks, init->nnodes);
 }
 
+/* A rank without a usable profile has a plan that no other has. It says so at once, and stays until
+ * the communicator ends, as the others may come later. */
+static struct gv_comm *refuse(const struct gv_init *init)
+{
+    struct gv_comm *comm = gv_comm_new(init->comm_id, -1, (int)init->nranks, init->nccl_version);
+    struct gv_registry_entry *entry = comm ? atomic_load(&comm->entry) : NULL;
+    if (entry)
+        gv_registry_prepare(entry, 0, (int)init->nranks);
+    return comm;
+}
+
 /* The tuner slot alone: no transport, and rows only where membership is certain: by commId from v5
  * on, before that only where all GPUs of the machine take part. Everybody is in tuner init now, so
  * the registry can wait for all; two such communicators at one time without an id get the default.
@@ -70,6 +81,8 @@ struct gv_comm *gv_tuner_init(struct gv_init *init, gv_logger logger)
     if (!init->nccl_version)
         init->nccl_version = gv_release_env;
     struct gv_comm *comm = gv_comm_take(gv_object_of(nccl));
+    if (!comm && !gv_state()->usable && init->has_id && init->nnodes == 1)
+        return refuse(init);
     if (comm)
         compare_with_truth(comm, init);
     else

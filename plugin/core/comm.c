@@ -8,21 +8,34 @@
 #include "plugin/core/gv_force.h"
 #include "plugin/core/gv_locks.h"
 #include "plugin/core/gv_proof.h"
+#include "plugin/registry/gv_spare.h"
 
 static void sweep_once(void)
 {
     char folder[256];
     gv_registry_folder(folder, sizeof(folder));
     gv_registry_sweep(folder, 4096);
+    gv_registry_second_folder(folder, sizeof(folder));
+    gv_registry_sweep(folder, 4096);
 }
+
+/* One for each rank that finds no memory, so that the others hear of it. */
+static struct gv_comm spare_room[GV_SPARES];
+static struct gv_spares spares = {.room = spare_room, .size = sizeof(spare_room[0])};
 
 struct gv_comm *gv_comm_new(uint64_t key, int gpu, int nranks, int nccl_version)
 {
     static pthread_once_t swept = PTHREAD_ONCE_INIT;
     pthread_once(&swept, sweep_once);
+    char folder[256];
+    gv_registry_folder(folder, sizeof(folder));
     struct gv_comm *comm = calloc(1, sizeof(*comm));
     if (!comm)
+        comm = gv_spare_take(&spares);
+    if (!comm) {
+        gv_registry_refuse(folder, key);
         return NULL;
+    }
     comm->key = key;
     comm->gpu = gpu;
     comm->nranks = nranks;
@@ -34,12 +47,13 @@ struct gv_comm *gv_comm_new(uint64_t key, int gpu, int nranks, int nccl_version)
             "cannot tell which GPU a rank drives (no CUDA context on its thread, or a GPU that %s "
             "does not show)",
             gv_sysfs_root());
-    char folder[256];
     struct gv_error err = {0};
-    gv_registry_folder(folder, sizeof(folder));
     comm->entry = gv_registry_join(folder, key, gpu, &err);
-    if (!comm->entry)
+    if (!comm->entry) {
         gv_error_format(&err, comm->trouble, sizeof(comm->trouble));
+        gv_registry_refuse(folder, key);
+        comm->refused = true;
+    }
     if (!gv_state()->usable)
         comm->trouble[0] = '\0'; /* why there is no plan was said when the profile was read */
     return comm;
@@ -50,13 +64,23 @@ void gv_comm_hold(struct gv_comm *comm)
     atomic_fetch_add(&comm->holders, 1);
 }
 
+static void take_back(uint64_t key)
+{
+    char folder[256];
+    gv_registry_folder(folder, sizeof(folder));
+    gv_registry_take_back(folder, key);
+}
+
 void gv_comm_put(struct gv_comm *comm)
 {
     if (!comm || atomic_fetch_sub(&comm->holders, 1) != 1)
         return;
     gv_registry_leave(atomic_load(&comm->entry));
     gv_decision_put(comm->decision);
-    free(comm);
+    if (comm->refused)
+        take_back(comm->key);
+    if (!gv_spare_give(&spares, comm))
+        free(comm);
 }
 
 /* Rule 6. `*note` says what to do where nothing proves it. */
@@ -124,12 +148,29 @@ static void log_decision(const struct gv_comm *comm)
         act ? d->plan.reason : comm->trouble);
 }
 
+/* A rank that is not in the registry has said so. */
+static bool is_refused(struct gv_comm *comm)
+{
+    char folder[256];
+    gv_registry_folder(folder, sizeof(folder));
+    if (!gv_registry_refused(folder, comm->key))
+        return false;
+    snprintf(
+        comm->trouble, sizeof(comm->trouble), "no common decision: %s",
+        gv_verdict_text(GV_ABORT_RANK));
+    return true;
+}
+
 void gv_comm_decide(struct gv_comm *comm, int nranks, int nnodes, bool transport_in_reach)
 {
     const struct gv_state *state = gv_state();
     if (atomic_load(&comm->decided))
         return;
     if (!comm->entry || !state->usable || atomic_load(&gv_learnt.wrong_guess)) {
+        give_up(comm, GV_ABORT_RANK);
+        return;
+    }
+    if (is_refused(comm)) {
         give_up(comm, GV_ABORT_RANK);
         return;
     }

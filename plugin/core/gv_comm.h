@@ -37,13 +37,14 @@ struct gv_comm {
     atomic_bool proven; /* made from a communicator that was proven to be on one node */
     char trouble[400];  /* a WARN of this rank's own, "" none */
     const char *note;   /* an INFO about rule 6, NULL none */
+    bool refused;       /* a sign lies in the registry's stead */
     atomic_int holders;
     const struct gv_table *table; /* what the tuner serves from gv_comm_settle on; NULL nothing */
     struct gv_comm *next;         /* list of those that wait for their init thread; comm.c */
 };
 
-/* Registers this rank. One holder: the caller. NULL only when out of memory; a failed registration
- * is kept in `trouble`. */
+/* Registers this rank. One holder: the caller. NULL only when out of memory. A rank that could not
+ * register has left a sign for the others, and keeps the reason in `trouble`. */
 struct gv_comm *gv_comm_new(uint64_t key, int gpu, int nranks, int nccl_version);
 void gv_comm_hold(struct gv_comm *comm);
 void gv_comm_put(struct gv_comm *comm); /* NULL is fine; the last holder leaves the registry */

@@ -10,6 +10,9 @@
 
 #define GV_REGISTRY_MAGIC 0x31303156u /* "V101": changes with the layout below */
 
+/* Signs of ranks that could not register (refuse.c) lie beside the entries. */
+#define GV_SIGN_PREFIX "r-"
+
 struct gv_slot {
     _Atomic uint32_t state; /* enum gv_slot_state */
     int32_t gpu;            /* machine index; valid from REGISTERED on */

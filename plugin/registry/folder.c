@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define SIGN_AGE_S 3600
 
 void gv_registry_folder(char *out, unsigned long out_size)
 {
@@ -70,6 +73,24 @@ static int sweep_one(int dirfd, const char *name)
     return gone;
 }
 
+/* Removes a sign that has been there for longer than any init takes. */
+static int sweep_sign(int dirfd, const char *name)
+{
+    struct stat st;
+    if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) || time(NULL) - st.st_mtime < SIGN_AGE_S)
+        return 0;
+    return !unlinkat(dirfd, name, AT_REMOVEDIR);
+}
+
+static int sweep_any(int dirfd, const char *name)
+{
+    if (!strncmp(name, "c-", 2))
+        return sweep_one(dirfd, name);
+    if (!strncmp(name, GV_SIGN_PREFIX, 2))
+        return sweep_sign(dirfd, name);
+    return 0;
+}
+
 int gv_registry_sweep(const char *folder, int limit)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -83,8 +104,7 @@ int gv_registry_sweep(const char *folder, int limit)
     int swept = 0;
     struct dirent *item;
     while (limit-- > 0 && (item = readdir(dir)))
-        if (!strncmp(item->d_name, "c-", 2))
-            swept += sweep_one(dirfd(dir), item->d_name);
+        swept += sweep_any(dirfd(dir), item->d_name);
     closedir(dir);
     return swept;
 }

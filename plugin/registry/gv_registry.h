@@ -11,6 +11,7 @@
 #ifndef GV_REGISTRY_H
 #define GV_REGISTRY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/gv_error.h"
@@ -72,13 +73,27 @@ enum gv_verdict gv_registry_verdict(const struct gv_registry_entry *entry);
  * file. NULL is fine. */
 void gv_registry_leave(struct gv_registry_entry *entry);
 
-/* Removes entries that nobody holds. Returns how many; 0 where the folder is not there. At most
- * `limit` files are looked at. */
+/* For a rank that cannot join: leaves a sign for the others, in `folder` or in /tmp/gv100-<uid>.
+ * Needs no memory and no descriptor. Before NCCL's all-gather, as joining. */
+void gv_registry_refuse(const char *folder, uint64_t key);
+
+/* Whether a rank of `key` has left a sign. After NCCL's all-gather. */
+bool gv_registry_refused(const char *folder, uint64_t key);
+
+/* Removes the sign. One that nobody removes is swept after an hour; until then `key` gets the
+ * default. */
+void gv_registry_take_back(const char *folder, uint64_t key);
+
+/* Removes entries that nobody holds, and old signs. Returns how many; 0 where the folder is not
+ * there. At most `limit` files are looked at. */
 int gv_registry_sweep(const char *folder, int limit);
 
 /* Writes the registry's folder for this user into `out`. $GV100_SHM_DIR names another (tests, or a
  * /dev/shm that is too small). */
 void gv_registry_folder(char *out, unsigned long out_size);
+
+/* Where signs lie that cannot lie there. */
+void gv_registry_second_folder(char *out, unsigned long out_size);
 
 /* Cause and next step, one sentence for a log. */
 const char *gv_verdict_text(enum gv_verdict verdict);

@@ -1,5 +1,6 @@
 /* Membership and the two-step decision. */
 #include "plugin/registry/entry.h"
+#include "plugin/registry/gv_spare.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -42,16 +43,27 @@ static void speak(struct gv_shared *shared, enum gv_verdict verdict)
     }
 }
 
+static struct gv_registry_entry spare_room[GV_SPARES];
+static struct gv_spares spares = {.room = spare_room, .size = sizeof(spare_room[0])};
+
+static void free_entry(struct gv_registry_entry *entry)
+{
+    if (!gv_spare_give(&spares, entry))
+        free(entry);
+}
+
 struct gv_registry_entry *
 gv_registry_join(const char *folder, uint64_t key, int gpu, struct gv_error *err)
 {
     struct gv_registry_entry *entry = calloc(1, sizeof(*entry));
+    if (!entry)
+        entry = gv_spare_take(&spares);
     if (!entry) {
         gv_error_set(err, "out of memory");
         return NULL;
     }
     if (gv_entry_open(folder, key, entry, err)) {
-        free(entry);
+        free_entry(entry);
         return NULL;
     }
     struct gv_shared *shared = entry->shared;
@@ -60,7 +72,7 @@ gv_registry_join(const char *folder, uint64_t key, int gpu, struct gv_error *err
         speak(shared, GV_ABORT_OVERFLOW);
         gv_error_set(err, "more than %d ranks in one communicator", GV_REGISTRY_RANKS);
         gv_entry_close(entry);
-        free(entry);
+        free_entry(entry);
         return NULL;
     }
     entry->slot = (int)slot;
@@ -166,7 +178,7 @@ void gv_registry_leave(struct gv_registry_entry *entry)
     if (atomic_load(&entry->shared->slot[entry->slot].state) != GV_SLOT_PREPARED)
         speak(entry->shared, GV_ABORT_RANK);
     gv_entry_close(entry);
-    free(entry);
+    free_entry(entry);
 }
 
 const char *gv_verdict_text(enum gv_verdict verdict)

@@ -153,6 +153,16 @@ for release in ("2.28.9", "2.23.4"):
         check(f"{release}: no profile on one rank", (transports(comm), comm["consistent"],
                                                       comm["init_ms"] < 2500), (S6, True, True))
     default_with_warning(f"{release}: no profile on one rank", comms[0], "absent.yaml")
+    # a rank that cannot register has left a sign, so that nobody takes the others for all there are
+    comms = host("--release", release, "--mode", "processes", "--comm", "0-5", "--comm", "0-5", "--comm", "0,5",
+                 "--rank-env", "3:GV100_SHM_DIR=/proc/gv100", status=0)
+    for comm in comms[:2]:
+        check(f"{release}: one rank cannot register", (transports(comm), comm["consistent"], comm["topology_file"],
+                                                       comm["init_ms"] < 2500), (S6, True, False, True))
+        warned = lines(comm, "WARN", OTHER_NCCL)
+        check(f"{release}: one rank cannot register: {warned}", all("a rank could not take part" in w or
+                                                                    "/proc/gv100" in w for w in warned), True)
+    check(f"{release}: those that can have their plan", transports(comms[2]), "PP")
     # nRanks is known before the topology only by preload; else the guess is found wrong at the
     # tuner's init, is said once, and ends plans for these processes
     comms = host("--release", release, "--mode", "processes", "--comm", "0-5", "--comm", "0-5",

@@ -4,8 +4,9 @@
  *   - every slot says success and nothing crashes, hangs or is killed;
  *   - NCCL_TOPO_FILE is answered with nothing or with a file that is a whole topology;
  *   - the tables of all ranks say the same, and so do the files, except where the rank that met the
- *     fault could not register: then nobody knows of it before the tuner's init, where the plan
- * ends;
+ *     fault can neither register nor make a folder and look at it: then nobody knows of it before
+ *     the tuner's init, where the plan ends;
+ *   - nobody waits as long as for a rank that is gone;
  *   - the next communicator of the same processes goes on as well.
  *
  * Then every call that writing a profile makes fails in turn: what is on disk is the old profile or
@@ -29,6 +30,7 @@
 
 #include "base/gv_hash.h"
 #include "config/gv_machine.h"
+#include "plugin/core/gv_comm.h"
 #include "plugin/topology/gv_topology.h"
 #include "testbench/host/gv_fakecuda.h"
 #include "tests/bench/drive.h"
@@ -378,7 +380,10 @@ static long torture_kind(
             "%-8s %-7s %7ld %6ld %6ld %6ld %5ld %6ld | %11ld %11ld %10.2f\n", name, plans[plan],
             t.calls, t.tried, t.bad, t.errors, t.bad_files, t.tables_apart, t.files_apart, t.plans,
             t.longest_s);
-        failed += t.bad + t.errors + t.bad_files + t.tables_apart;
+        failed += t.bad + t.errors + t.bad_files + t.tables_apart +
+                  (t.longest_s * 1e3 > GV_DECIDE_WAIT_MS);
+        if (kind != GV_FAULT_STAT && kind != GV_FAULT_FOLDER)
+            failed += t.files_apart;
         if (json)
             print_json(json, *first, name, plan, &t);
         *first = false;

@@ -2,15 +2,18 @@
 #include "tests/gv_test.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "plugin/registry/gv_registry.h"
+#include "plugin/registry/gv_spare.h"
 
 static char folder[64];
 
@@ -275,6 +278,65 @@ static void sweeping(void **state)
     assert_int_equal(files_in(folder), 0);
 }
 
+/* A rank that cannot register is known to the others. */
+static void signs(void **state)
+{
+    (void)state;
+    char path[128];
+    snprintf(path, sizeof(path), "%s/r-%016x", folder, 31);
+    assert_false(gv_registry_refused(folder, 31));
+    gv_registry_refuse(folder, 31);
+    gv_registry_refuse(folder, 31);
+    assert_true(gv_registry_refused(folder, 31));
+    assert_false(gv_registry_refused(folder, 32));
+    assert_int_equal(gv_registry_sweep(folder, 1000), 0);
+    gv_registry_take_back(folder, 31);
+    assert_false(gv_registry_refused(folder, 31));
+
+    /* Where the folder cannot be had there is another place, which all ranks know. */
+    gv_registry_refuse("/proc/gv100", 33);
+    assert_true(gv_registry_refused(folder, 33));
+    gv_registry_take_back("/proc/gv100", 33);
+    assert_false(gv_registry_refused(folder, 33));
+
+    /* What is no folder of this user's alone is no sign. */
+    assert_int_equal(symlink("/tmp", path), 0);
+    assert_false(gv_registry_refused(folder, 31));
+    unlink(path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(chmod(path, 0777), 0);
+    assert_false(gv_registry_refused(folder, 31));
+    assert_int_equal(chmod(path, 0700), 0);
+    assert_true(gv_registry_refused(folder, 31));
+
+    /* One that was left behind goes after an hour. */
+    struct timespec old[2] = {{.tv_sec = time(NULL) - 3700}, {.tv_sec = time(NULL) - 3700}};
+    assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+    assert_int_equal(gv_registry_sweep(folder, 1000), 1);
+    assert_int_equal(files_in(folder), 0);
+}
+
+static void spares(void **state)
+{
+    (void)state;
+    static int room[GV_SPARES];
+    struct gv_spares few = {.room = room, .size = sizeof(room[0])};
+    int *taken[GV_SPARES], other;
+    for (int i = 0; i < GV_SPARES; i++) {
+        taken[i] = gv_spare_take(&few);
+        assert_non_null(taken[i]);
+        for (int k = 0; k < i; k++)
+            assert_ptr_not_equal(taken[i], taken[k]);
+        *taken[i] = 7;
+    }
+    assert_null(gv_spare_take(&few));
+    assert_false(gv_spare_give(&few, &other));
+    assert_true(gv_spare_give(&few, taken[3]));
+    int *again = gv_spare_take(&few);
+    assert_ptr_equal(again, taken[3]);
+    assert_int_equal(*again, 0);
+}
+
 static void no_room(void **state)
 {
     (void)state;
@@ -294,6 +356,8 @@ int main(void)
         cmocka_unit_test(more_ranks_than_fit),
         cmocka_unit_test(planted),
         cmocka_unit_test(sweeping),
+        cmocka_unit_test(signs),
+        cmocka_unit_test(spares),
         cmocka_unit_test(no_room),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
