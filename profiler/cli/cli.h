@@ -31,8 +31,8 @@ struct gv_command {
 };
 
 extern const struct gv_command gv_cmd_calibrate, gv_cmd_check, gv_cmd_place, gv_cmd_compare,
-    gv_cmd_doctor, gv_cmd_env, gv_cmd_explain, gv_cmd_handoff, gv_cmd_import, gv_cmd_bundle,
-    gv_cmd_log, gv_cmd_run, gv_cmd_show, gv_cmd_verify;
+    gv_cmd_doctor, gv_cmd_env, gv_cmd_explain, gv_cmd_fleet, gv_cmd_handoff, gv_cmd_import,
+    gv_cmd_bundle, gv_cmd_log, gv_cmd_run, gv_cmd_show, gv_cmd_verify;
 
 /* All of them in the order of `gv100 --help`, ended by NULL. */
 extern const struct gv_command *const gv_commands[];

@@ -7,9 +7,10 @@
 #include "profiler/cli/cli.h"
 
 const struct gv_command *const gv_commands[] = {
-    &gv_cmd_calibrate, &gv_cmd_verify,  &gv_cmd_explain, &gv_cmd_show,   &gv_cmd_compare,
-    &gv_cmd_check,     &gv_cmd_doctor,  &gv_cmd_place,   &gv_cmd_env,    &gv_cmd_run,
-    &gv_cmd_log,       &gv_cmd_handoff, &gv_cmd_import,  &gv_cmd_bundle, NULL,
+    &gv_cmd_calibrate, &gv_cmd_verify, &gv_cmd_explain, &gv_cmd_show,
+    &gv_cmd_compare,   &gv_cmd_check,  &gv_cmd_doctor,  &gv_cmd_place,
+    &gv_cmd_env,       &gv_cmd_run,    &gv_cmd_log,     &gv_cmd_fleet,
+    &gv_cmd_handoff,   &gv_cmd_import, &gv_cmd_bundle,  NULL,
 };
 
 static void help(FILE *out)

@@ -7,7 +7,7 @@ from gv_cli import SOURCE, check, finish
 
 # From the left to the right: a folder includes itself and what stands before it.
 ORDER = ["base", "kernels", "config", "plugin", "profiler/gpu", "profiler/log", "profiler/collective", "profiler/probe",
-         "handoff", "profiler/handoff", "profiler/import", "profiler/compare", "profiler/report", "profiler/place",
+         "handoff", "profiler/handoff", "profiler/import", "profiler/compare", "profiler/report", "profiler/fleet", "profiler/place",
          "profiler/doctor", "profiler/bundle", "profiler/cli"]
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
