@@ -182,7 +182,10 @@ static int row(struct reader *r, const struct gv_word *w, int n, int i)
 {
     bool stamp = !strcmp(r->columns[r->ncolumns - 1], "timestamp");
     int wanted = r->ncolumns + stamp, at = 3;
-    if (n != wanted)
+    double number;
+    /* up to 2.11 AllToAll left the cell below redop blank */
+    int blank = r->run.has_redop && n == wanted - 1 && gv_is_number(w[at].s, &number);
+    if (n != wanted - blank)
         return bad_row(r, i, n, wanted);
     struct gv_row *row = gv_run_row(&r->run, (unsigned)i + 1);
     if (!row)
@@ -190,14 +193,14 @@ static int row(struct reader *r, const struct gv_word *w, int n, int i)
     row->bytes = strtoull(w[0].s, NULL, 10);
     row->count = strtoull(w[1].s, NULL, 10);
     snprintf(row->type, sizeof(row->type), "%.15s", w[2].s);
-    if (r->run.has_redop)
+    if (r->run.has_redop && !blank)
         snprintf(row->redop, sizeof(row->redop), "%.15s", w[at++].s);
     if (r->run.has_root && strcmp(w[at].s, "-1") && gv_small(w[at].s) < 0)
         return fail(r, i, "the root of this row is no rank: the row is damaged");
     row->root = r->run.has_root ? gv_small(w[at++].s) : -1;
     row->digit_us = half_digit(w[at].s);
     if (!gv_is_digits(w[0].s) || !gv_is_digits(w[1].s) || strlen(w[0].s) > 15 ||
-        !read_half(w + at, &row->out) || !read_half(w + r->second, &row->in))
+        !read_half(w + at, &row->out) || !read_half(w + r->second - blank, &row->in))
         return fail(r, i, "a cell of this row is no number: the row is damaged");
     return 0;
 }
