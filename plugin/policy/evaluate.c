@@ -55,7 +55,7 @@ static int add_variant(struct gv_candidate *out, int n, const struct gv_profile_
         candidate.key.lend = variant->lend;
         candidate.key.nlend = variant->nlend;
     }
-    if (variant->edit != GV_EDIT_P2P_LEVEL)
+    if (variant->edit != GV_EDIT_P2P_LEVEL && variant->edit != GV_EDIT_BRIDGE)
         return add(out, n, candidate, variant);
     candidate.applied = GV_EDIT_LEND;
     n = add(out, n, candidate, variant);
@@ -63,7 +63,7 @@ static int add_variant(struct gv_candidate *out, int n, const struct gv_profile_
     return add(out, n, candidate, variant);
 }
 
-/* What was measured as it is applied leaves nothing to NCCL_P2P_LEVEL to say about that edit. */
+/* What was measured as it is applied leaves nothing to a stand-in to say about that edit. */
 static int drop_stand_ins(struct gv_candidate *out, int n)
 {
     bool direct[GV_EDIT_KINDS] = {false};
@@ -118,8 +118,9 @@ static bool all_pairs_op(enum gv_op op)
     return op == GV_OP_SEND_RECV || op == GV_OP_ALL_TO_ALL;
 }
 
-/* The default against the candidate. Where it was not measured as applied, NCCL_P2P_LEVEL stands
- * in, but it says nothing about all-to-all over lent links: there, all pairs were P2P. */
+/* The default against the candidate. Where it was not measured as applied, NCCL_P2P_LEVEL or a
+ * bridge (for lent links) stands in, but neither says anything about all-to-all over lent links:
+ * there, all pairs were P2P. */
 static struct gv_comparison compare_at(
     const struct gv_facts *facts, gv_gpuset gpus, const struct gv_candidate *candidate,
     enum gv_op op, uint64_t bytes)
@@ -129,7 +130,7 @@ static struct gv_comparison compare_at(
     bool stand_in = candidate->applied == GV_EDIT_BRIDGE ||
                     (candidate->applied == GV_EDIT_LEND && !all_pairs_op(op));
     struct gv_comparison result = {.verdict = GV_NOT_MEASURED, .gain = NAN};
-    if (candidate->key.edit != GV_EDIT_P2P_LEVEL || stand_in)
+    if (candidate->key.edit == candidate->applied || stand_in)
         result = gv_measured(facts, gpus, op, bytes, &base, &candidate->key);
     if (!result.other.count && stand_in)
         result = gv_measured(facts, gpus, op, bytes, &base, &level);

@@ -6,8 +6,8 @@
 #include "plugin/policy/samples.h"
 
 /* A transport that could be used instead of the default: an edit, and the variants that speak for
- * it. Samples taken under NCCL_P2P_LEVEL speak for a bridge and, the all-to-all kind of operations
- * left out, for lent links. */
+ * it. Samples taken under NCCL_P2P_LEVEL speak for a bridge, and those of both, the all-to-all kind
+ * of operations left out, for lent links: the ring and its transports are the same. */
 struct gv_candidate {
     enum gv_edit_kind applied; /* LEND, BRIDGE, SEPARATE */
     struct gv_variant_key key;

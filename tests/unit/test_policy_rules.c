@@ -278,6 +278,10 @@ static void variants(void **state)
         {"9 9 9", NULL, NULL, "9 9 9", "12 12 12", ""},
         {NULL, NULL, NULL, "9 9 9", "12 12 12", "lend 3-4 lend 7-0"},
         {"12 12 12", NULL, NULL, NULL, "9 9 9", "lend 3-4 lend 7-0"},
+        /* so does a bridge for lent links, and touches less */
+        {NULL, NULL, NULL, "12 12 12", NULL, "lend 3-4 lend 7-0"},
+        {NULL, NULL, NULL, "9 9 9", NULL, ""},
+        {"9 9 9", NULL, NULL, "12 12 12", NULL, "bridge 0-7"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct gv_build *build = two_switches(GV_CUDA);
@@ -380,6 +384,35 @@ static void interpolation(void **state)
     }
 }
 
+/* Two GPUs cannot be lent a link (LL128), so only a bridge is measured there: what it gains speaks
+ * for lent links in larger groups, but nothing that it does to all-to-all does. */
+static void interpolation_from_a_bridge(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bridged, *alltoall;
+        enum gv_transport transport;
+        const char *reason;
+    } rows[] = {
+        {"12 12 12", NULL, P2P, "with 3-4 (+20.0 %) and with 0-7"},
+        {"12 12 12", "2 2 2", P2P, "with 3-4 (+20.0 %) and with 0-7"},
+        {"10 10 10", NULL, DEFAULT, "3-4 (+0.0 %) does not gain"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct gv_build *build = two_switches(GV_CUDA);
+        gv_build_measured(
+            build, "3,4", ALL_REDUCE, "1G", "10 10 10", GV_EDIT_BRIDGE, rows[i].bridged);
+        if (rows[i].alltoall)
+            gv_build_measured(
+                build, "3,4", GV_OP_ALL_TO_ALL, "1G", "18 18 18", GV_EDIT_BRIDGE, rows[i].alltoall);
+        gv_build_measured(build, "0-7", ALL_REDUCE, "1G", "10 10 10", GV_EDIT_LEND, "12 12 12");
+        expect(
+            build, "0-5", rows[i].transport, rows[i].transport == P2P ? "lend 3-4 lend 5-0" : "",
+            rows[i].reason);
+        gv_build_free(build);
+    }
+}
+
 /* A neighbour under rule 2 does not gain either. */
 static void interpolation_and_losses(void **state)
 {
@@ -396,10 +429,15 @@ static void interpolation_and_losses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gain),          cmocka_unit_test(thresholds),
-        cmocka_unit_test(losses),        cmocka_unit_test(bridges),
-        cmocka_unit_test(variants),      cmocka_unit_test(loaded_groups),
-        cmocka_unit_test(interpolation), cmocka_unit_test(interpolation_and_losses),
+        cmocka_unit_test(gain),
+        cmocka_unit_test(thresholds),
+        cmocka_unit_test(losses),
+        cmocka_unit_test(bridges),
+        cmocka_unit_test(variants),
+        cmocka_unit_test(loaded_groups),
+        cmocka_unit_test(interpolation),
+        cmocka_unit_test(interpolation_and_losses),
+        cmocka_unit_test(interpolation_from_a_bridge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
