@@ -79,6 +79,14 @@ void gv_files_kept(struct gv_files *f, struct gv_calibration *cal)
             f->partial);
 }
 
+static int left_out_of(const struct gv_calibration *cal)
+{
+    int n = 0;
+    for (int i = 0; i < cal->nitems; i++)
+        n += cal->items[i].left_out;
+    return n;
+}
+
 static json_t *plan_json(const struct gv_calibration *cal)
 {
     json_t *items = json_array();
@@ -98,13 +106,12 @@ static json_t *plan_json(const struct gv_calibration *cal)
 int gv_plan_print(const struct gv_command *cmd, const struct gv_calibration *cal, bool json)
 {
     char time[24];
-    int left_out = 0;
+    int left_out = left_out_of(cal);
     gv_print_warnings(cmd, cal);
     if (json)
         return gv_json_print(cmd, plan_json(cal), GV_EXIT_OK);
     for (int i = 0; i < cal->nitems; i++) {
         const struct gv_item *item = &cal->items[i];
-        left_out += item->left_out;
         printf(
             "%6s  %-8s%s%s\n", gv_duration(item->seconds, time), item->probe->name, item->label,
             item->left_out ? "  (left out)" : "");
@@ -189,6 +196,12 @@ static void print_text(const struct gv_calibration *cal, const char *path, doubl
             verified += cal->pair[x][y].p2p == GV_P2P_VERIFIED;
     if (pairs)
         printf("%d of %d pairs verified, %d groups\n", verified, pairs, cal->ngroups);
+    int left_out = left_out_of(cal);
+    if (left_out)
+        printf(
+            "%d of %d steps were left out to fit the time; --dry-run with the same options lists "
+            "them\n",
+            left_out, cal->nitems);
     printf(
         "wrote %s in %s; gv100 show --profile %s prints it\n", path, gv_duration(seconds, time),
         path);
@@ -203,9 +216,9 @@ int gv_calibrated_print(
         return gv_json_print(
             cmd,
             json_pack(
-                "{s:s, s:f, s:o, s:o, s:o, s:o}", "profile", path, "seconds", seconds, "host_facts",
-                facts_json(cal), "memory", memory_json(cal), "host", host_json(cal), "warnings",
-                gv_json_warnings(cal)),
+                "{s:s, s:f, s:i, s:o, s:o, s:o, s:o}", "profile", path, "seconds", seconds,
+                "left_out", left_out_of(cal), "host_facts", facts_json(cal), "memory",
+                memory_json(cal), "host", host_json(cal), "warnings", gv_json_warnings(cal)),
             GV_EXIT_OK);
     print_text(cal, path, seconds);
     return GV_EXIT_OK;

@@ -76,11 +76,12 @@ struct gv_collective_options {
     bool threads;            /* one process, a thread for each GPU */
     bool unlike_hosts;       /* every worker a NCCL_HOSTID of its own: several ranks on one GPU */
     int repeats;             /* communicators for each variant; at least 5 (3 for a quick look) */
-    int iterations;          /* timed calls for a sample; 0: by size, 5 to 50 */
+    int iterations;          /* timed calls for a sample; 0: by size, 3 to 50 */
     double timeout_s;        /* for one step of the workers; 0: 60 s and what the size may need */
     size_t check_bytes;      /* of each buffer, at both its ends; 0: every byte */
     bool virtual_driver;     /* the virtual driver's clock: few iterations are enough */
     const volatile sig_atomic_t *stop;
+    struct gv_collective_session *session; /* workers that are there; NULL: own ones */
     /* Before each communicator; `done` of `all`. May be NULL. */
     void (*progress)(void *data, const char *what, int done, int all);
     void *progress_data;
@@ -144,6 +145,21 @@ int gv_collective_measure(
     struct gv_collective *out, struct gv_error *err);
 void gv_collective_finish(struct gv_collective *c);
 
+/* Workers for several measurements over the same GPUs, so that they start once: `options` (copied)
+ * as each of the measurements has them, buffers of `bytes` for the largest case. Put it into
+ * gv_collective_options.session, close it after the last (NULL is fine). NULL with `err`. */
+struct gv_collective_session *gv_collective_open(
+    const struct gv_collective_options *options, const int *gpus, int nranks, uint64_t bytes,
+    struct gv_error *err);
+void gv_collective_close(struct gv_collective_session *session);
+
+/* About how long a measurement takes on real GPUs, if NCCL reached that busbw; without the start of
+ * its workers, which gv_collective_start_s has. For plans; no figure. */
+double gv_collective_seconds(
+    const struct gv_collective_options *options, int nranks, int nsteers,
+    const struct gv_case *cases, int ncases, double busbw_gbs);
+double gv_collective_start_s(void);
+
 /* The environment of a program that is to run NCCL as our workers do, under `force` (GV100_FORCE):
  * the plugin brought in, its logs below `dir`, nothing of another steering. It counts only for a
  * direct child of this process. Malloc'ed with its texts, for gv_collective_environment_free; NULL:
@@ -166,15 +182,15 @@ int gv_collective_variants(
     const struct gv_profile *profile, const struct gv_collective *base, gv_gpuset gpus,
     struct gv_steer out[GV_MAX_STEERS]);
 
-/* The cases of a group: AllReduce and AllToAll, three sizes with `quick`, else six; `most` bytes at
- * most. Returns their number. */
+/* The cases of a group: AllReduce at three sizes with `quick`, else six; AllToAll at those up to
+ * 128 MiB, which shows a loss as well; `most` bytes at most. Returns their number. */
 int gv_collective_cases(bool quick, uint64_t most, struct gv_case out[GV_MAX_CASES]);
 
-/* NCCL's default and the algorithms and protocols that a ring or a tree offers inside a host, and
- * the sizes of AllReduce at which the choice matters. What the release does not offer for a
+/* The plan that `edit` forces ("lend 4-5 5-0"; "": NCCL's default), by itself and with the
+ * algorithms and protocols that a ring or a tree offers inside a host, and the sizes of AllReduce at which the choice matters. What the release does not offer for a
  * communicator stays its own choice (a tuner cannot add it), and so measures as the default does.
  * Each returns the number. */
-int gv_collective_tunings(struct gv_steer out[GV_MAX_STEERS]);
+int gv_collective_tunings(const char *edit, struct gv_steer out[GV_MAX_STEERS]);
 int gv_collective_tuning_cases(struct gv_case out[GV_MAX_CASES]);
 
 /* The measurement as groups of a profile (one for each operation and size, variants with their

@@ -9,7 +9,7 @@
 struct measuring {
     const struct gv_collective_options *options;
     struct gv_collective *c;
-    struct gv_crew crew;
+    struct gv_crew *crew;
     bool lost[GV_MAX_STEERS]; /* the variant cannot even make a communicator */
 };
 
@@ -27,8 +27,12 @@ plan_calls(const struct gv_collective_options *o, uint64_t bytes, struct gv_work
     if (!run->iterations && o->virtual_driver)
         run->iterations = 2;
     else if (!run->iterations)
-        run->iterations = bytes <= 1 << 20 ? 50 : bytes <= 64 << 20 ? 20 : 5;
-    run->warmups = o->virtual_driver || bytes > 64 << 20 ? 1 : 5;
+        run->iterations = bytes <= 1 << 20     ? 50
+                          : bytes <= 64 << 20  ? 20
+                          : bytes <= 512 << 20 ? 5
+                                               : 3;
+    /* The cold call, which came before, warms up what is large. */
+    run->warmups = o->virtual_driver ? 1 : bytes > 64 << 20 ? 0 : 5;
 }
 
 static int stop_here(const struct measuring *m)
@@ -53,11 +57,11 @@ static void keep(struct gv_cell *cell, const struct gv_ran *ran)
 static int connect(struct measuring *m, int s, struct gv_error *err)
 {
     const struct gv_collective_options *o = m->options;
-    if (gv_crew_start(&m->crew, err))
+    if (gv_crew_start(m->crew, err))
         return -1;
-    m->c->nccl_version = m->crew.nccl_version;
+    m->c->nccl_version = m->crew->nccl_version;
     double timeout_s = o->timeout_s > 0 ? o->timeout_s : 60;
-    return gv_crew_communicator(&m->crew, m->c->steer[s].force, timeout_s, err);
+    return gv_crew_communicator(m->crew, m->c->steer[s].force, timeout_s, err);
 }
 
 static void lose(struct measuring *m, int s, const struct gv_error *err)
@@ -81,7 +85,7 @@ static int run_case(struct measuring *m, int s, int k)
     uint64_t bytes = m->c->cases[k].bytes;
     plan_calls(m->options, bytes, &request.run);
     int calls = request.run.iterations + request.run.warmups + 1;
-    if (gv_crew_ask(&m->crew, &request, step_timeout_s(m->options, bytes, calls), &ran, &err)) {
+    if (gv_crew_ask(m->crew, &request, step_timeout_s(m->options, bytes, calls), &ran, &err)) {
         snprintf(cell->error, sizeof(cell->error), "%.319s", err.text);
         return -1;
     }
@@ -117,8 +121,8 @@ static void destroy(struct measuring *m, int s, bool first)
     struct gv_wiring again;
     double timeout_s = m->options->timeout_s > 0 ? m->options->timeout_s : 60;
     request = (struct gv_request){.ask = GV_ASK_DESTROY};
-    gv_crew_ask(&m->crew, &request, timeout_s, NULL, &err);
-    gv_crew_read_logs(&m->crew, first ? &m->c->wiring[s] : &again);
+    gv_crew_ask(m->crew, &request, timeout_s, NULL, &err);
+    gv_crew_read_logs(m->crew, first ? &m->c->wiring[s] : &again);
 }
 
 /* All cases of one variant once. After a failure the others go on in a new communicator. */
@@ -141,10 +145,10 @@ static int round_of(struct measuring *m, int s, int repeat, struct gv_error *err
         for (; k < m->c->ncases && !rc && !stop_here(m); k++)
             if (!gv_cell_of(m->c, s, k)->error[0])
                 rc = run_case(m, s, k);
-        if (m->crew.n)
+        if (m->crew->n)
             destroy(m, s, repeat == 0);
         else
-            gv_crew_read_logs(&m->crew, &m->c->wiring[s]);
+            gv_crew_read_logs(m->crew, &m->c->wiring[s]);
     }
     return 0;
 }
@@ -191,7 +195,7 @@ static int prepare(
             gv_op_bytes(cases[k].op, nranks, cases[k].bytes, gv_type_bytes(cases[k].type));
         if (!c->cases[k].bytes)
             return gv_error_set(
-                err, "%llu bytes are less than one element a rank",
+                err, "%llu bytes are less than one element, or 16 bytes a piece, for each rank",
                 (unsigned long long)cases[k].bytes);
     }
     c->ncases = ncases;
@@ -199,12 +203,57 @@ static int prepare(
     return c->cell ? 0 : gv_error_set(err, "out of memory");
 }
 
-static size_t largest(const struct gv_collective *c)
+static size_t largest(const struct gv_case *cases, int ncases)
 {
     size_t most = 0;
-    for (int k = 0; k < c->ncases; k++)
-        most = c->cases[k].bytes > most ? c->cases[k].bytes : most;
+    for (int k = 0; k < ncases; k++)
+        most = cases[k].bytes > most ? cases[k].bytes : most;
     return most;
+}
+
+struct gv_collective_session {
+    struct gv_collective_options options;
+    struct gv_crew crew;
+};
+
+struct gv_collective_session *gv_collective_open(
+    const struct gv_collective_options *options, const int *gpus, int nranks, uint64_t bytes,
+    struct gv_error *err)
+{
+    struct gv_collective_session *s = calloc(1, sizeof(*s));
+    if (!s) {
+        gv_error_set(err, "out of memory");
+        return NULL;
+    }
+    s->options = *options;
+    if (!gv_crew_init(&s->crew, &s->options, gpus, nranks, bytes, err))
+        return s;
+    free(s);
+    return NULL;
+}
+
+void gv_collective_close(struct gv_collective_session *s)
+{
+    if (s)
+        gv_crew_finish(&s->crew);
+    free(s);
+}
+
+/* With the workers of the session, or with some of its own. */
+static int run_with_crew(struct measuring *m, struct gv_error *err)
+{
+    const struct gv_collective_options *o = m->options;
+    struct gv_collective_session *own = NULL;
+    if (!o->session) {
+        own =
+            gv_collective_open(o, m->c->gpu, m->c->nranks, largest(m->c->cases, m->c->ncases), err);
+        if (!own)
+            return -1;
+    }
+    m->crew = own ? &own->crew : &o->session->crew;
+    int rc = run_all(m, err);
+    gv_collective_close(own);
+    return rc;
 }
 
 int gv_collective_measure(
@@ -223,12 +272,9 @@ int gv_collective_measure(
     snprintf(
         out->nccl_path, sizeof(out->nccl_path), "%.511s",
         options->nccl ? options->nccl : "libnccl.so.2");
-    rc = gv_crew_init(&m->crew, options, gpus, nranks, largest(out), err);
-    if (!rc)
-        rc = run_all(m, err);
+    rc = run_with_crew(m, err);
     for (int s = 0; s < nsteers; s++)
         out->wiring[s].nccl_version = out->nccl_version;
-    gv_crew_finish(&m->crew);
     free(m);
     return rc;
 }
@@ -237,4 +283,33 @@ void gv_collective_finish(struct gv_collective *c)
 {
     free(c->cell);
     c->cell = NULL;
+}
+
+/* Guesses that no measurement stands behind, on the high side: processes with a context on each
+ * GPU, and a communicator's life. */
+#define START_S 2.5
+#define COMMUNICATOR_S 0.5
+#define CALL_US 50
+
+double gv_collective_start_s(void)
+{
+    return START_S;
+}
+
+double gv_collective_seconds(
+    const struct gv_collective_options *options, int nranks, int nsteers,
+    const struct gv_case *cases, int ncases, double busbw_gbs)
+{
+    double seconds = COMMUNICATOR_S;
+    for (int k = 0; k < ncases; k++) {
+        struct gv_worker_run run;
+        uint64_t bytes = cases[k].bytes, checked = options->check_bytes;
+        plan_calls(options, bytes, &run);
+        double us = gv_busbw_time_us(cases[k].op, nranks, bytes, busbw_gbs);
+        seconds += (1 + run.warmups + run.iterations) * (us + CALL_US) * 1e-6;
+        if (!checked || checked > bytes)
+            checked = bytes;
+        seconds += 3 * (double)checked / busbw_gbs * 1e-9; /* two buffers filled, one read back */
+    }
+    return options->repeats * nsteers * seconds;
 }

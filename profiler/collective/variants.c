@@ -5,6 +5,7 @@
 #include "profiler/collective/gv_collective.h"
 
 #define MOST_IN_A_BRIDGE 9 /* CUDA maps 8 peers a GPU */
+#define MOST_EXCHANGED (128 << 20)
 
 static void add(struct gv_steer *out, int *n, const char *name, const char *force)
 {
@@ -100,7 +101,7 @@ int gv_collective_variants(
 int gv_collective_cases(bool quick, uint64_t most, struct gv_case out[GV_MAX_CASES])
 {
     static const enum gv_op ops[] = {GV_OP_ALL_REDUCE, GV_OP_ALL_TO_ALL};
-    static const uint64_t few[] = {64 << 10, 16 << 20, 1 << 30};
+    static const uint64_t few[] = {64 << 10, 16 << 20, 128 << 20};
     static const uint64_t many[] = {8 << 10, 128 << 10, 1 << 20, 16 << 20, 128 << 20, 1 << 30};
     const uint64_t *sizes = quick ? few : many;
     int nsizes = quick ? 3 : 6, n = 0;
@@ -109,23 +110,30 @@ int gv_collective_cases(bool quick, uint64_t most, struct gv_case out[GV_MAX_CAS
             uint64_t bytes = sizes[i] < most ? sizes[i] : most;
             if (i && bytes == (sizes[i - 1] < most ? sizes[i - 1] : most))
                 continue;
+            if (ops[o] == GV_OP_ALL_TO_ALL && bytes > MOST_EXCHANGED)
+                continue;
             out[n++] = (struct gv_case){
                 .op = ops[o], .bytes = bytes, .type = GV_TYPE_FLOAT, .redop = GV_REDOP_SUM};
         }
     return n;
 }
 
-int gv_collective_tunings(struct gv_steer out[GV_MAX_STEERS])
+int gv_collective_tunings(const char *edit, struct gv_steer out[GV_MAX_STEERS])
 {
     static const char *const algorithms[] = {"RING", "TREE"};
     static const char *const protocols[] = {"LL", "LL128", "SIMPLE"};
+    bool lent = !strncmp(edit, "lend", 4); /* the plugin vetoes LL128 there */
     int n = 0;
-    add(out, &n, "default", "default");
+    add(out, &n, edit[0] ? edit : "default", edit[0] ? edit : "default");
     for (int a = 0; a < 2; a++)
         for (int p = 0; p < 3; p++) {
-            char force[64], name[32];
+            char force[256], name[32];
+            if (lent && p == 1)
+                continue;
             snprintf(name, sizeof(name), "%s %s", algorithms[a], protocols[p]);
-            snprintf(force, sizeof(force), "algorithm=%s protocol=%s", algorithms[a], protocols[p]);
+            snprintf(
+                force, sizeof(force), "%.200s%salgorithm=%s protocol=%s", edit, edit[0] ? " " : "",
+                algorithms[a], protocols[p]);
             add(out, &n, name, force);
         }
     return n;

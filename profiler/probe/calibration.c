@@ -187,6 +187,8 @@ gv_calibration_open(const struct gv_calibration_options *options, struct gv_erro
         cal->options.memory_bytes = (size_t)3 << 30;
     if (cal->options.pair_timeout_s <= 0)
         cal->options.pair_timeout_s = 2;
+    if (cal->options.quick && cal->options.budget_s <= 0)
+        cal->options.budget_s = 60;
     all_unknown(cal);
     if (gv_gpus_open(&cal->gpus, options->cuda_path, options->nvml_path, err))
         goto failed;

@@ -26,9 +26,9 @@ typedef void (*gv_progress_fn)(
 
 struct gv_calibration_options {
     const char *cuda_path, *nvml_path; /* NULL: the system's */
-    const char *only;                  /* "hbm,p2p,host,ring"; NULL: all */
+    const char *only;                  /* "hbm,p2p,host,nccl,ring"; NULL: all */
     bool quick, force, virtual_machine;
-    double budget_s;         /* 0: none */
+    double budget_s;         /* 0: none, or 60 with `quick` */
     size_t memory_bytes;     /* at most this much of each GPU at a time; 0: 3 GiB */
     double pair_timeout_s;   /* a wait of the pair check's kernels; 0: 2 s */
     const gv_gpuset *groups; /* instead of those chosen by shape */
@@ -150,6 +150,11 @@ int gv_shape_ring(const struct gv_calibration *cal, gv_gpuset gpus, int out[GV_M
 const char *gv_shape_acs(const struct gv_calibration *cal, int a, int b, char *out, size_t size);
 /* Whether NCCL pairs them by default: PXB or nearer, or NVLink. */
 bool gv_shape_default_p2p(const struct gv_calibration *cal, int a, int b);
+
+/* estimate.c: what busbw to expect of a group at least, and how many plans there are to choose
+ * from. For the times in a plan only. */
+double gv_estimate_ring_gbs(const struct gv_calibration *cal, gv_gpuset group);
+int gv_estimate_variants(const struct gv_calibration *cal, gv_gpuset group);
 
 /* check.c, worker.c: pairs in a child process. */
 int gv_check_pairs(

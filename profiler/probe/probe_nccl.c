@@ -7,8 +7,49 @@
 #include <unistd.h>
 
 #include "profiler/collective/gv_collective.h"
+#include "profiler/collective/gv_statistics.h"
 #include "profiler/probe/gv_calibration.h"
 
+#define CHECK_BYTES ((size_t)64 << 20) /* of a buffer; `compare` checks every byte */
+#define REPEATS 5
+#define FEW_REPEATS 3 /* quick, and algorithms with protocols: what the policy needs at least */
+
+static struct gv_collective_options options_of(const struct gv_calibration *cal, int repeats)
+{
+    struct gv_collective_options o = *cal->options.nccl;
+    o.stop = cal->options.stop;
+    o.repeats = repeats;
+    if (!o.check_bytes)
+        o.check_bytes = CHECK_BYTES;
+    return o;
+}
+
+static uint64_t most_bytes(const struct gv_calibration *cal)
+{
+    return cal->options.memory_bytes / 2;
+}
+
+/* Seconds on real GPUs, also for a virtual machine. */
+static double seconds_for(const struct gv_calibration *cal, gv_gpuset group, int nvariants)
+{
+    struct gv_case cases[GV_MAX_CASES];
+    struct gv_steer steers[GV_MAX_STEERS];
+    bool quick = cal->options.quick;
+    int n = gv_gpuset_count(group), k = gv_collective_cases(quick, most_bytes(cal), cases);
+    struct gv_collective_options o = options_of(cal, quick ? FEW_REPEATS : REPEATS);
+    double gbs = gv_estimate_ring_gbs(cal, group), seconds = gv_collective_start_s();
+    o.virtual_driver = false;
+    o.check_bytes = CHECK_BYTES;
+    seconds += gv_collective_seconds(&o, n, nvariants, cases, k, gbs);
+    o.repeats = 1;
+    seconds += gv_collective_seconds(&o, n, 1, cases, 1, gbs); /* the look at the default */
+    o.repeats = FEW_REPEATS;
+    k = gv_collective_tuning_cases(cases);
+    int tunings = gv_collective_tunings("", steers) * (nvariants > 1 ? 2 : 1);
+    return quick ? seconds : seconds + gv_collective_seconds(&o, n, tunings, cases, k, gbs);
+}
+
+/* Groups that there is a choice for stay longer in a budget. */
 static void plan(struct gv_calibration *cal, const struct gv_probe *self)
 {
     gv_gpuset by_shape[GV_MAX_GPUS];
@@ -21,10 +62,12 @@ static void plan(struct gv_calibration *cal, const struct gv_probe *self)
         n = gv_shape_groups(cal, by_shape);
         groups = by_shape;
     }
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        int nvariants = gv_estimate_variants(cal, groups[i]);
         gv_plan_add(
-            cal, self, -1, -1, groups[i], cal->options.quick ? 8 : 40, 8, "NCCL over %s",
-            gv_gpuset_format(groups[i], text, sizeof(text)));
+            cal, self, -1, -1, groups[i], seconds_for(cal, groups[i], nvariants),
+            nvariants > 1 ? 8 : 5, "NCCL over %s", gv_gpuset_format(groups[i], text, sizeof(text)));
+    }
 }
 
 /* What the plugin needs to carry out forced plans: the profile as far as it is known. */
@@ -48,6 +91,7 @@ struct measuring {
     const struct gv_profile *profile;
     gv_gpuset gpus;
     int list[GV_MAX_GPUS], n;
+    char best[256]; /* the edit that gained most, as GV100_FORCE; "": none gained */
 };
 
 /* One case of a failed variant is told for all of them. */
@@ -99,20 +143,41 @@ static int keep(struct measuring *m, const struct gv_collective *c, struct gv_er
     return 0;
 }
 
+/* The edit of the highest median at the largest AllReduce, where that is above the default's. */
+static void find_best(struct measuring *m, const struct gv_collective *c)
+{
+    double best_us = INFINITY;
+    int k = 0;
+    for (int i = 0; i < c->ncases; i++)
+        if (c->cases[i].op == GV_OP_ALL_REDUCE && c->cases[i].bytes > c->cases[k].bytes)
+            k = i;
+    for (int s = 0; s < c->nsteers; s++) {
+        const struct gv_cell *cell = gv_cell_of(c, s, k);
+        double us = cell->wrong ? NAN : gv_median(cell->time_us, cell->count);
+        if (!(us < best_us))
+            continue;
+        best_us = us;
+        snprintf(
+            m->best, sizeof(m->best), "%s",
+            strcmp(c->steer[s].force, "default") ? c->steer[s].force : "");
+    }
+}
+
 static int measure_plans(struct measuring *m, struct gv_error *err)
 {
     struct gv_steer steers[GV_MAX_STEERS];
     struct gv_case cases[GV_MAX_CASES];
     struct gv_collective *c = calloc(1, sizeof(*c)), *first = calloc(1, sizeof(*first));
-    uint64_t most = m->cal->options.memory_bytes / 2;
     int rc = c && first ? look(m, first, err) : gv_error_set(err, "out of memory");
     if (!rc) {
         int n = gv_collective_variants(m->profile, first, m->gpus, steers);
-        int k = gv_collective_cases(m->cal->options.quick, most, cases);
+        int k = gv_collective_cases(m->cal->options.quick, most_bytes(m->cal), cases);
         rc = measure(m, steers, n, cases, k, c, err);
     }
     if (!rc)
         rc = keep(m, c, err);
+    if (!rc)
+        find_best(m, c);
     if (c)
         gv_collective_finish(c);
     if (first)
@@ -122,14 +187,15 @@ static int measure_plans(struct measuring *m, struct gv_error *err)
     return rc;
 }
 
-/* Algorithms and protocols, for the sizes at which the choice is not plain; left out where time is
- * short. */
-static int measure_tunings(struct measuring *m, struct gv_error *err)
+/* Algorithms and protocols under NCCL's default or under an edit, for the sizes at which the choice
+ * is not plain: NCCL chooses by bandwidths that it assumes, so it may choose badly under either. */
+static int measure_tunings(struct measuring *m, const char *edit, struct gv_error *err)
 {
     struct gv_steer steers[GV_MAX_STEERS];
     struct gv_case cases[GV_MAX_CASES];
     struct gv_collective *c = calloc(1, sizeof(*c));
-    int n = gv_collective_tunings(steers), k = gv_collective_tuning_cases(cases);
+    m->options.repeats = FEW_REPEATS;
+    int n = gv_collective_tunings(edit, steers), k = gv_collective_tuning_cases(cases);
     int rc = c ? measure(m, steers, n, cases, k, c, err) : gv_error_set(err, "out of memory");
     if (!rc)
         rc = keep(m, c, err);
@@ -139,25 +205,38 @@ static int measure_tunings(struct measuring *m, struct gv_error *err)
     return rc;
 }
 
+static int measure_group(struct measuring *m, struct gv_error *err)
+{
+    m->options.session = gv_collective_open(&m->options, m->list, m->n, most_bytes(m->cal), err);
+    if (!m->options.session)
+        return -1;
+    int rc = measure_plans(m, err);
+    if (!rc && !m->cal->options.quick)
+        rc = measure_tunings(m, "", err);
+    if (!rc && !m->cal->options.quick && m->best[0])
+        rc = measure_tunings(m, m->best, err);
+    gv_collective_close(m->options.session);
+    m->options.session = NULL;
+    return rc;
+}
+
 static int run(struct gv_calibration *cal, const struct gv_item *item, struct gv_error *err)
 {
     char path[4096] = "", text[256];
     struct gv_error why = {0};
     struct gv_profile *profile = gv_calibration_profile(cal);
     struct measuring m = {
-        .cal = cal, .options = *cal->options.nccl, .profile = profile, .gpus = item->gpus};
+        .cal = cal,
+        .options = options_of(cal, cal->options.quick ? FEW_REPEATS : REPEATS),
+        .profile = profile,
+        .gpus = item->gpus};
     if (!profile)
         return gv_error_set(err, "out of memory");
     m.options.profile = path;
-    m.options.stop = cal->options.stop;
-    m.options.repeats = cal->options.quick ? 3 : 5;
-    if (!m.options
-             .check_bytes) /* the checks of `compare` are whole; here they would take minutes */
-        m.options.check_bytes = (size_t)64 << 20;
     for (gv_gpuset rest = item->gpus; rest; rest &= rest - 1)
         m.list[m.n++] = gv_gpuset_first(rest);
     int rc = write_profile(profile, path, sizeof(path), err);
-    if (!rc && (measure_plans(&m, &why) || (!cal->options.quick && measure_tunings(&m, &why))))
+    if (!rc && measure_group(&m, &why))
         gv_warn(
             cal, "NCCL over %s was not measured: %.300s",
             gv_gpuset_format(item->gpus, text, sizeof(text)), why.text);
