@@ -43,7 +43,10 @@ gv_log_slowest(const struct gv_profile *profile, const struct gv_nlog_comm *comm
     *gbs = NAN;
     for (int i = 0; profile && i < comm->nedges; i++) {
         double here = gv_log_edge_gbs(profile, comm, &comm->edges[i]);
-        if ((comm->nrings && !comm->edges[i].ring) || isnan(here) || (slowest && here >= *gbs))
+        bool host = comm->edges[i].transport == GV_NLOG_SHM;
+        if ((comm->nrings && !comm->edges[i].ring) || (isnan(here) && !host))
+            continue;
+        if (slowest && (isnan(*gbs) || here >= *gbs)) /* a way through the host without a figure */
             continue;
         slowest = &comm->edges[i];
         *gbs = here;

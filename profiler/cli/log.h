@@ -22,8 +22,9 @@ double gv_log_edge_gbs(
     const struct gv_profile *profile, const struct gv_nlog_comm *comm,
     const struct gv_nlog_edge *edge);
 
-/* The ring edge (any edge where no ring is known) with the lowest figure; NULL where no edge has
- * one. */
+/* The ring edge (any edge where no ring is known) with the lowest figure. One through host memory
+ * that has none (*gbs NAN) counts as slower than those that have, as in `gv100 explain`. NULL where
+ * nothing is known. */
 const struct gv_nlog_edge *
 gv_log_slowest(const struct gv_profile *profile, const struct gv_nlog_comm *comm, double *gbs);
 

@@ -113,6 +113,10 @@ static void slowest(const struct gv_log_view *v, const struct gv_nlog_comm *c)
     if (!e)
         snprintf(
             text, sizeof(text), "the profile '%s' has no figure for these edges", v->profile->name);
+    else if (isnan(gbs))
+        snprintf(
+            text, sizeof(text), "%d -> %d by SHM, through host memory; the profile has no figure",
+            e->from, e->to);
     else
         snprintf(
             text, sizeof(text), "%d -> %d by %s: %.2f GB/s one way", e->from, e->to,

@@ -160,6 +160,12 @@ def test_profile():
     check("figures", all(gbs is None or gbs > 1 for gbs in known) and any(known), True)
     check("slowest", got["slowest"]["gbs"], min(gbs for gbs in known if gbs))
     check("GPUs", [r["gpu"] for r in got["ranks"]], [4, 5])
+    three = ring(3, P2P, "0xa1", 0x1000, gpus=[0, 4, 5])
+    three = [line.replace(P2P, SHM) if "1[4] -> 2[5]" in line or "2[5] -> 0[0]" in line else line for line in three]
+    got = gv100_json("log", write("host.log", three), "--profile", "4028")["communicators"][0]
+    check("an edge through the host bounds", [got["slowest"][k] for k in ("from", "transport", "gbs")], [1, "SHM", None])
+    path = os.path.join(TMP.name, "host.log")
+    check_in("said", "1 -> 2 by SHM, through host memory", gv100("log", path, "--profile", "4028").stdout)
 
 
 def test_send_and_receive():
