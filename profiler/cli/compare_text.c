@@ -225,16 +225,17 @@ static void print_witness(const struct gv_compared *c)
     gv_text_row(&t, heading, GV_DIM);
     for (int i = 0; i < c->nwitness; i++) {
         const struct gv_witness *w = &c->witness[i];
-        char size[40], ours[24], theirs[24], by[40];
+        char size[40], ours[24], theirs[24], by[40], op[40];
+        snprintf(op, sizeof(op), "%s%s", gv_op_name(w->op), w->in_place ? " (in place)" : "");
         double mine = NAN;
         for (int k = 0; k < c->run.ncases; k++)
             if (c->run.cases[k].op == w->op && c->run.cases[k].bytes == w->bytes &&
-                !c->run.cases[k].in_place)
+                c->run.cases[k].in_place == w->in_place)
                 mine = gv_compared_side_of(c, w->steer, k).busbw_gbs;
         gv_size_format(w->bytes, size, sizeof(size));
         const char *cells[] = {
             c->run.steer[w->steer].name,
-            gv_op_name(w->op),
+            op,
             size,
             gv_number(mine, ours),
             gv_number(w->busbw_gbs, theirs),

@@ -62,7 +62,8 @@ static void become(const struct job *j, char **environment, int out)
     snprintf(factor, sizeof(factor), "%.0f", j->in->factor);
     execl(
         j->in->witness, j->in->witness, "-b", low, "-e", high, "-f", factor, "-g", gpus, "-w", "5",
-        "-n", "20", "-c", "1", (char *)NULL);
+        "-n", "20", "-c", "1", "-d", gv_type_name(j->in->type), "-o", gv_redop_name(j->in->redop),
+        (char *)NULL);
     dprintf(1, "%s: %s\n", j->in->witness, strerror(errno));
     _exit(127);
 }
@@ -118,7 +119,7 @@ static int run(const struct job *j, int s, struct gv_str *text, struct gv_error 
         last ? last : "no output");
 }
 
-static int add(struct job *j, int s, const struct gv_import_sample *sample)
+static int add(struct job *j, int s, const struct gv_import_sample *sample, bool in_place)
 {
     struct gv_witness *grown =
         realloc(j->out->witness, sizeof(*grown) * (size_t)(j->out->nwitness + 1));
@@ -129,24 +130,59 @@ static int add(struct job *j, int s, const struct gv_import_sample *sample)
         .steer = s,
         .op = sample->op,
         .bytes = sample->bytes,
+        .in_place = in_place,
         .algbw_gbs = sample->algbw_gbs,
         .busbw_gbs = sample->busbw_gbs,
     };
     return 0;
 }
 
-static int read_table(struct job *j, int s, const struct gv_str *text, struct gv_error *err)
+/* Old tables do not say their operation, the program's name does. -1: another name. */
+static int op_of(const char *program)
 {
-    struct gv_import import = {.options = {.op = -1, .edit = -1}};
+    static const struct {
+        const char *name;
+        enum gv_op op;
+    } programs[] = {
+        {"all_reduce_perf", GV_OP_ALL_REDUCE},
+        {"all_gather_perf", GV_OP_ALL_GATHER},
+        {"reduce_scatter_perf", GV_OP_REDUCE_SCATTER},
+        {"broadcast_perf", GV_OP_BROADCAST},
+        {"reduce_perf", GV_OP_REDUCE},
+        {"alltoall_perf", GV_OP_ALL_TO_ALL},
+    };
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+        if (!strncmp(name, programs[i].name, strlen(programs[i].name)))
+            return (int)programs[i].op;
+    return -1;
+}
+
+/* One half of its table. */
+static int
+read_half(struct job *j, int s, const struct gv_str *text, bool in_place, struct gv_error *err)
+{
+    struct gv_import import = {
+        .options = {.op = op_of(j->in->witness), .edit = -1, .in_place = in_place}};
     int rc = gv_import_text(
         &import, text->data ? text->data : "", text->len, j->in->witness, GV_IMPORT_NCCL_TESTS,
         err);
     for (int i = 0; !rc && i < import.nsources; i++)
         for (int k = 0; !rc && k < import.sources[i].nsamples; k++)
-            if (add(j, s, &import.sources[i].samples[k]))
+            if (add(j, s, &import.sources[i].samples[k], in_place))
                 rc = gv_error_set(err, "out of memory");
     gv_import_finish(&import);
     return rc;
+}
+
+/* What alltoall_perf says in place it did not check. */
+static int read_table(struct job *j, int s, const struct gv_str *text, struct gv_error *err)
+{
+    int first = j->out->nwitness;
+    if (read_half(j, s, text, false, err))
+        return -1;
+    bool exchange = j->out->nwitness > first && j->out->witness[first].op == GV_OP_ALL_TO_ALL;
+    return j->in->in_place && !exchange ? read_half(j, s, text, true, err) : 0;
 }
 
 int gv_compare_witness(
@@ -155,6 +191,8 @@ int gv_compare_witness(
 {
     struct job j = {in, options, ordinals, out, "/tmp/gv100-witness-XXXXXX"};
     int rc = 0;
+    if (in->factor != floor(in->factor))
+        return gv_error_set(err, "--with needs a whole number for -f: nccl-tests takes no other");
     if (access(in->witness, X_OK))
         return gv_error_at(err, in->witness, 0, 0, "cannot be run: %m");
     if (!mkdtemp(j.dir))

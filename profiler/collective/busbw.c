@@ -42,9 +42,15 @@ int gv_op_recv_pieces(enum gv_op op, int nranks)
     return op == GV_OP_ALL_GATHER || op == GV_OP_ALL_TO_ALL ? nranks : 1;
 }
 
+/* Pieces are trimmed to so much, whatever the type. */
+#define PIECE_BYTES 16u
+
 uint64_t gv_op_bytes(enum gv_op op, int nranks, uint64_t bytes, int element_bytes)
 {
     int send = gv_op_send_pieces(op, nranks), recv = gv_op_recv_pieces(op, nranks);
-    uint64_t unit = (uint64_t)element_bytes * (uint64_t)(send > recv ? send : recv);
+    bool whole = op == GV_OP_ALL_REDUCE || op == GV_OP_BROADCAST || op == GV_OP_REDUCE ||
+                 op == GV_OP_SEND_RECV;
+    uint64_t pieces = (uint64_t)(send > recv ? send : recv);
+    uint64_t unit = whole ? (uint64_t)element_bytes : PIECE_BYTES * pieces;
     return bytes / unit * unit;
 }

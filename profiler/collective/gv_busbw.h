@@ -25,8 +25,9 @@ double gv_busbw_gbs(enum gv_op op, int nranks, uint64_t bytes, double time_us);
 /* The reverse: microseconds that the size takes at this busbw; NAN where that cannot be said. */
 double gv_busbw_time_us(enum gv_op op, int nranks, uint64_t bytes, double busbw_gbs);
 
-/* `bytes` as nccl-tests would really run it: whole elements, and for operations in pieces the same
- * number of elements in each piece. May be 0. */
+/* `bytes` as nccl-tests would really run it: whole elements; operations in pieces (AllGather,
+ * ReduceScatter, AllToAll) have equal pieces of whole 16 bytes, as it trims them (from 2.13 on; of
+ * 64K and six ranks 65472 bytes are left). May be 0. */
 uint64_t gv_op_bytes(enum gv_op op, int nranks, uint64_t bytes, int element_bytes);
 
 /* Number of pieces of one rank's send and receive buffer (1 or nranks). */

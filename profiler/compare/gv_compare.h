@@ -42,7 +42,8 @@ struct gv_witness {
     int steer;
     enum gv_op op;
     uint64_t bytes;
-    double algbw_gbs, busbw_gbs; /* out of place, its one run */
+    bool in_place;
+    double algbw_gbs, busbw_gbs; /* its one run */
 };
 
 /* One case of variant `other` against the base. */

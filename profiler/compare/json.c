@@ -133,11 +133,11 @@ static json_t *witness(const struct gv_compared *c)
     for (int i = 0; i < c->nwitness; i++) {
         const struct gv_witness *w = &c->witness[i];
         json_array_append_new(
-            list,
-            json_pack(
-                "{s:o, s:s, s:I, s:o, s:o}", "variant", gv_json_text(c->run.steer[w->steer].name),
-                "operation", gv_op_name(w->op), "size", (json_int_t)w->bytes, "alg_bw",
-                gv_json_number(w->algbw_gbs), "bus_bw", gv_json_number(w->busbw_gbs)));
+            list, json_pack(
+                      "{s:o, s:s, s:I, s:b, s:o, s:o}", "variant",
+                      gv_json_text(c->run.steer[w->steer].name), "operation", gv_op_name(w->op),
+                      "size", (json_int_t)w->bytes, "in_place", w->in_place, "alg_bw",
+                      gv_json_number(w->algbw_gbs), "bus_bw", gv_json_number(w->busbw_gbs)));
     }
     return json_pack("{s:o, s:o}", "program", gv_json_text(c->witness_program), "results", list);
 }

@@ -228,6 +228,7 @@ static int load_witness(const struct gv_loading *l, const json_t *witness)
         struct gv_witness w = {
             .steer = steer_named(c, json_string_value(json_object_get(r, "variant"))),
             .bytes = (uint64_t)json_integer_value(json_object_get(r, "size")),
+            .in_place = json_is_true(json_object_get(r, "in_place")),
             .algbw_gbs = gv_load_number(json_object_get(r, "alg_bw")),
             .busbw_gbs = gv_load_number(json_object_get(r, "bus_bw")),
         };

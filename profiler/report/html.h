@@ -60,7 +60,7 @@ void gv_cell_figure(struct gv_html *h, const char *name, double value);
 
 /* A figure for people: two decimals under 100, one under 1000, else none; "-" for NAN. */
 const char *gv_figure_text(double value, char out[32]);
-/* "64K", also for a size within 1 % of that (whole elements make 65520 of it). */
+/* "64K", also for a size within 1 % of that (whole pieces make 65472 of it). */
 const char *gv_size_text(uint64_t bytes, char out[32]);
 
 #endif

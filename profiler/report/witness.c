@@ -8,7 +8,7 @@ static double own_of(const struct gv_compared *c, const struct gv_witness *w)
 {
     for (int k = 0; k < c->run.ncases; k++)
         if (c->run.cases[k].op == w->op && c->run.cases[k].bytes == w->bytes &&
-            !c->run.cases[k].in_place)
+            c->run.cases[k].in_place == w->in_place)
             return gv_compared_side_of(c, w->steer, k).busbw_gbs;
     return NAN;
 }
@@ -20,12 +20,13 @@ static void row(struct gv_html *h, const struct gv_compared *c, const struct gv_
     gv_open(h, "tr");
     gv_attr(h, "data-witness", c->run.steer[w->steer].name);
     gv_attr(h, "data-operation", gv_op_name(w->op));
+    gv_attr(h, "data-in-place", w->in_place ? "true" : "false");
     gv_attrf(h, "data-size", "%llu", (unsigned long long)w->bytes);
     gv_open(h, "th");
     gv_attr(h, "scope", "row");
     gv_text(h, c->run.steer[w->steer].name);
     gv_close(h);
-    gv_element(h, "td", gv_op_name(w->op));
+    gv_elementf(h, "td", "%s%s", gv_op_name(w->op), w->in_place ? ", in place" : "");
     gv_element(h, "td", gv_size_text(w->bytes, size));
     gv_cell_figure(h, "data-own", own);
     gv_cell_figure(h, "data-bus-bw", w->busbw_gbs);

@@ -68,7 +68,11 @@ static void sizes_in_whole_pieces(void **state)
 {
     (void)state;
     assert_int_equal(gv_op_bytes(GV_OP_ALL_REDUCE, 11, 1003, 4), 1000);
-    assert_int_equal(gv_op_bytes(GV_OP_ALL_TO_ALL, 11, 1003, 4), 968);
+    assert_int_equal(gv_op_bytes(GV_OP_ALL_TO_ALL, 11, 1003, 4), 880);
+    assert_int_equal(gv_op_bytes(GV_OP_ALL_TO_ALL, 6, 65536, 4), 65472);
+    assert_int_equal(gv_op_bytes(GV_OP_ALL_GATHER, 6, 65536, 8), 65472);
+    assert_int_equal(gv_op_bytes(GV_OP_REDUCE_SCATTER, 6, 65536, 1), 65472);
+    assert_int_equal(gv_op_bytes(GV_OP_BROADCAST, 6, 1003, 2), 1002);
     assert_int_equal(gv_op_bytes(GV_OP_ALL_GATHER, 3, 8, 4), 0);
     assert_int_equal(gv_op_send_pieces(GV_OP_REDUCE_SCATTER, 5), 5);
     assert_int_equal(gv_op_recv_pieces(GV_OP_REDUCE_SCATTER, 5), 1);
