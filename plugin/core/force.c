@@ -7,13 +7,12 @@
 #include <unistd.h>
 
 #include "base/gv_hash.h"
-#include "plugin/core/gv_env.h"
 
 #define WORD 32
 
 const char *gv_force_text(void)
 {
-    const char *text = gv_env_get(GV_FORCE_VARIABLE), *by = gv_env_get(GV_FORCE_BY_VARIABLE);
+    const char *text = secure_getenv(GV_FORCE_VARIABLE), *by = secure_getenv(GV_FORCE_BY_VARIABLE);
     if (!text || !*text || !by || strtol(by, NULL, 10) != (long)getppid())
         return NULL;
     return text;

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/gv_hash.h"
@@ -76,7 +77,7 @@ static int load_profile(struct gv_state *s, struct gv_error *err)
 
 static void load_operations(struct gv_state *s)
 {
-    const char *text = gv_env_get("GV100_OPERATIONS");
+    const char *text = secure_getenv("GV100_OPERATIONS");
     struct gv_error err;
     if (text && *text && gv_ops_parse(text, &s->operations, &err))
         warn("GV100_OPERATIONS: ", &err);

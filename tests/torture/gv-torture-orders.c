@@ -23,8 +23,9 @@ enum { RANKS = 4, ROUNDS = 2, KEY = 5 };
 struct scene {
     const char *what;
     int ranks, rounds;
-    enum first { SAME, ODD, QUITS } first; /* rank 0's plan is another, or it goes without a word */
-    bool sweeper;                          /* one more player sweeps */
+    /* rank 0's plan is another, or it goes without a word; the first that asks finds no room */
+    enum first { SAME, ODD, QUITS, NO_ROOM } first;
+    bool sweeper; /* one more player sweeps */
     struct gv_orders_bounds bounds, at_length;
 };
 
@@ -37,11 +38,13 @@ static const struct scene scenes[] = {
     {"2 ranks, one dies, a wait runs out", 2, 1, SAME, false, {0, 1, 1, 0}, {1, 1, 1, MOST}},
     {"2 ranks of different plans", 2, 1, ODD, false, {1, 0, 1, 0}, {2, 0, 1, MOST}},
     {"2 ranks, one quits", 2, 1, QUITS, false, {2, 0, 0, 0}, {3, 0, 1, MOST}},
+    {"2 ranks, one finds no room", 2, 1, NO_ROOM, false, {2, 0, 0, 0}, {4, 0, 1, MOST}},
     {"2 ranks and a sweeper", 2, 1, SAME, true, {1, 0, 0, 0}, {1, 1, 0, MOST}},
     {"2 ranks twice under one key", 2, 2, SAME, false, {1, 0, 0, 0}, {1, 1, 0, MOST}},
     {"3 ranks", 3, 1, SAME, false, {0, 0, 0, 0}, {1, 0, 0, MOST}},
     {"3 ranks, one dies", 3, 1, SAME, false, {0, 1, 0, 3000}, {0, 2, 1, MOST}},
     {"3 ranks, one quits", 3, 1, QUITS, false, {0, 0, 0, 0}, {1, 0, 0, MOST}},
+    {"3 ranks, one finds no room", 3, 1, NO_ROOM, false, {1, 0, 0, 0}, {2, 0, 1, MOST}},
     {"3 ranks of different plans", 3, 1, ODD, false, {0, 0, 0, 0}, {1, 0, 0, MOST}},
     {"3 ranks and a sweeper", 3, 1, SAME, true, {0, 0, 0, 3000}, {0, 1, 0, MOST}},
     {"4 ranks", 4, 1, SAME, false, {0, 0, 0, 3000}, {0, 0, 1, MOST}},
@@ -119,6 +122,7 @@ static bool mortal(int player)
 static void begin(void)
 {
     memset(ranks, 0, sizeof(ranks));
+    gv_orders_no_room(scene->first == NO_ROOM);
 }
 
 static int remove_files(void)
@@ -134,6 +138,17 @@ static int remove_files(void)
     if (dir)
         closedir(dir);
     return n;
+}
+
+/* Some rank is not in: nobody acts. Whoever died may have been it. */
+static bool all_default(int round)
+{
+    bool out = false, acts = false;
+    for (int i = 0; i < scene->ranks; i++) {
+        out = out || !ranks[i].joined[round];
+        acts = acts || ranks[i].word[round] == GV_COMMITTED;
+    }
+    return gv_orders_deaths() || (out && !acts);
 }
 
 static bool round_is_right(int round)
@@ -153,6 +168,8 @@ static bool round_is_right(int round)
     }
     static const enum gv_verdict deserved[] = {
         [SAME] = GV_COMMITTED, [ODD] = GV_ABORT_MISMATCH, [QUITS] = GV_ABORT_RANK};
+    if (scene->first == NO_ROOM)
+        return all_default(round);
     if (gv_orders_deaths())
         return true;
     return gv_orders_timeouts() ? !gv_orders_stalls() : word == deserved[scene->first];
@@ -163,7 +180,7 @@ static bool end(void)
     bool right = true;
     for (int round = 0; round < scene->rounds; round++)
         right = round_is_right(round) && right;
-    if (gv_orders_deaths()) /* as the next job does first */
+    if (gv_orders_deaths() || scene->first == NO_ROOM) /* as the next job does first */
         gv_registry_sweep(folder, 100);
     right = !remove_files() && right;
     if (!right)

@@ -52,7 +52,7 @@ static int current;
 static int64_t now_ms;
 static struct point points[MOST_POINTS];
 static int npoints, nplanned;
-static int preemptions, deaths, timeouts, stalls;
+static int preemptions, deaths, timeouts, stalls, no_room;
 static bool inside; /* a player is at it; else the registry was called outside of a run */
 
 void gv_step(void)
@@ -127,6 +127,21 @@ int gv_step_munmap(void *where, size_t size)
         if (players[current].maps[i].where == where)
             players[current].maps[i].where = NULL;
     return munmap(where, size);
+}
+
+int gv_step_allocate(int fd, size_t size)
+{
+    gv_step();
+    if (no_room) {
+        no_room--;
+        return ENOSPC;
+    }
+    return posix_fallocate(fd, 0, (off_t)size);
+}
+
+void gv_orders_no_room(int times)
+{
+    no_room = times;
 }
 
 void *gv_step_calloc(size_t n, size_t size)

@@ -30,6 +30,9 @@ int gv_orders_deaths(void);
 int gv_orders_timeouts(void);
 int gv_orders_stalls(void);
 
+/* From `begin`: so many times there is no room for a new entry. */
+void gv_orders_no_room(int times);
+
 /* The number of runs, or -1: one was not as it must be, and its choices were printed. */
 long gv_orders_explore(const struct gv_orders *orders, struct gv_orders_bounds bounds);
 

@@ -28,6 +28,8 @@ int gv_step_close(int fd);
 DIR *gv_step_fdopendir(int fd);
 void *gv_step_mmap(size_t size, int prot, int flags, int fd);
 int gv_step_munmap(void *where, size_t size);
+/* No room for the first few of a run (gv_orders_no_room). */
+int gv_step_allocate(int fd, size_t size);
 void *gv_step_calloc(size_t n, size_t size);
 void gv_step_free(void *what);
 /* Time stands still until nobody can go on. */
@@ -59,7 +61,8 @@ long gv_step_futex(_Atomic uint32_t *word, int what, uint32_t value, const struc
 #define lstat(path, out) (gv_step(), lstat(path, out))
 #define unlink(path) (gv_step(), unlink(path))
 #define unlinkat(dir, path, flags) (gv_step(), unlinkat(dir, path, flags))
-#define posix_fallocate(fd, at, size) (gv_step(), posix_fallocate(fd, at, size))
+#define posix_fallocate(fd, at, size) gv_step_allocate(fd, size)
+#define fchmod(fd, mode) (gv_step(), fchmod(fd, mode))
 #define nanosleep(time, left) gv_step_aside()
 #define clock_gettime(clock, out) gv_step_clock(out)
 #define syscall(number, word, what, value, most, ...) gv_step_futex(word, what, value, most)
