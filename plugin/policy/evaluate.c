@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "plugin/policy/rows.h"
+
 struct gv_variant_key gv_plain_key(enum gv_edit_kind edit)
 {
     return (struct gv_variant_key){
@@ -160,6 +162,30 @@ static void decide_by_size(
     free(sizes);
 }
 
+/* True where an algorithm and protocol that the tuner's rows will have at this size (rows.h) make
+ * up for what NCCL's own choice loses under the candidate. */
+static bool made_up(
+    const struct gv_facts *facts, gv_gpuset gpus, const struct gv_candidate *candidate,
+    enum gv_op op, uint64_t bytes)
+{
+    const struct gv_policy_in *in = facts->in;
+    struct gv_variant_key base = gv_plain_key(GV_EDIT_NONE), key = candidate->key;
+    if (op >= GV_OP_SEND_RECV || gpus != in->gpus ||
+        (in->nccl_version && !gv_same_nccl(in->profile->provenance.nccl, in->nccl_version)))
+        return false; /* no rows there */
+    for (int choice = 0; choice < GV_ALGO_COUNT * GV_PROTO_COUNT; choice++) {
+        key.algorithm = (enum gv_algo)(choice / GV_PROTO_COUNT);
+        key.protocol = (enum gv_proto)(choice % GV_PROTO_COUNT);
+        if (candidate->applied == GV_EDIT_LEND && key.protocol == GV_PROTO_LL128)
+            continue; /* vetoed */
+        struct gv_comparison now = gv_measured(facts, gpus, op, bytes, &base, &key);
+        if (now.other.count && !gv_loses(facts, &now) &&
+            gv_measured(facts, gpus, op, bytes, &candidate->key, &key).verdict == GV_GAIN)
+            return true;
+    }
+    return false;
+}
+
 /* Rule 2: the worst loss among the operations that the job uses. */
 static void find_loss(
     const struct gv_facts *facts, gv_gpuset gpus, const struct gv_candidate *candidate,
@@ -169,7 +195,8 @@ static void find_loss(
     int n = gv_sizes(facts, gpus, op, &sizes);
     for (int i = 0; i < n; i++) {
         struct gv_comparison now = compare_at(facts, gpus, candidate, op, sizes[i]);
-        if (!gv_loses(facts, &now) || (out->refused && now.gain >= out->loss.gain))
+        if (!gv_loses(facts, &now) || (out->refused && now.gain >= out->loss.gain) ||
+            made_up(facts, gpus, candidate, op, sizes[i]))
             continue;
         out->refused = true;
         out->loss = now;

@@ -16,7 +16,7 @@ struct gv_candidate {
 struct gv_evaluation {
     enum gv_verdict verdict; /* rule 1, at the largest size where the two differ */
     struct gv_comparison deciding;
-    bool refused; /* rule 2: `loss` loses more than max_loss */
+    bool refused; /* rule 2: `loss` loses more than max_loss, and no tuner row makes up for it */
     struct gv_comparison loss;
 };
 
