@@ -194,6 +194,16 @@ static void copy_path(char out[PATH_MAX], const char *path)
         snprintf(out, PATH_MAX, "%s", path);
 }
 
+/* From any folder; not the file behind a link, since programs are called by their names. */
+static void name_witness(struct gv_compared_settings *s, const char *program)
+{
+    char here[PATH_MAX];
+    if (program && program[0] != '/' && getcwd(here, sizeof(here)))
+        snprintf(s->witness, sizeof(s->witness), "%.2000s/%.2000s", here, program);
+    else
+        snprintf(s->witness, sizeof(s->witness), "%s", program ? program : "");
+}
+
 /* All that the command must be told again. */
 static void note_settings(const struct live *l, struct gv_compared_settings *s)
 {
@@ -203,7 +213,7 @@ static void note_settings(const struct live *l, struct gv_compared_settings *s)
     else
         snprintf(s->machine, sizeof(s->machine), "%s", in->machine ? in->machine : "");
     snprintf(s->nccl[0], sizeof(s->nccl[0]), "%s", l->setup.nccl);
-    copy_path(s->witness, in->witness);
+    name_witness(s, in->witness);
     for (int i = 0; i < in->nvariants; i++)
         memcpy(s->variant[s->nvariants++], in->variants[i].force, sizeof(s->variant[0]));
     s->ops = in->ops;

@@ -139,8 +139,9 @@ void gv_part_job(struct gv_html *h, const struct gv_view *view)
     const struct gv_compared *c = view->compared;
     gv_open(h, "p");
     gv_textf(
-        h, "%s, %s%.6g steps. Between measured sizes times are interpolated.", c->job.file,
-        c->job.sizes.from_log ? "a log of NCCL, one process of it, " : "", c->job.steps);
+        h, "%s, %s%.6g step%s. Between measured sizes times are interpolated.", c->job.file,
+        c->job.sizes.from_log ? "a log of NCCL, one process of it, " : "", c->job.steps,
+        c->job.steps == 1 ? "" : "s");
     gv_text(h, " It is the most that can be gained: no collective is hidden behind computing.");
     gv_close(h);
     for (int s = 0; s < c->run.nsteers; s++)

@@ -128,11 +128,11 @@ static void draw(struct gv_html *h, const struct gv_view *view, int s)
 
 static void table(struct gv_html *h, const struct gv_view *view, int s)
 {
-    static const char *const headings[] = {"edge", "path", "transport", "GB/s", ""};
+    static const char *const headings[] = {"edge", "path", "transport", "GB/s"};
     const struct gv_compared_ring *ring = &view->compared->ring[s];
     char caption[96];
     snprintf(caption, sizeof(caption), "Edges under %s", view->compared->run.steer[s].name);
-    gv_table(h, caption, headings, 5);
+    gv_table(h, caption, headings, 4);
     for (int i = 0; i < ring->n; i++) {
         const struct gv_compared_edge *e = &ring->edge[i];
         gv_open(h, "tr");
@@ -142,9 +142,15 @@ static void table(struct gv_html *h, const struct gv_view *view, int s)
         gv_textf(h, "%d \xe2\x86\x92 %d", e->from, e->to);
         gv_close(h);
         gv_element(h, "td", e->path[0] ? e->path : "-");
-        gv_element(h, "td", e->transport[0] ? e->transport : "-");
+        gv_open(h, "td");
+        gv_text(h, e->transport[0] ? e->transport : "-");
+        if (i == ring->slowest) {
+            gv_open(h, "br");
+            gv_close(h);
+            gv_element(h, "strong", "slowest");
+        }
+        gv_close(h);
         gv_cell_figure(h, "data-gbs", e->gbs);
-        gv_element(h, "td", i == ring->slowest ? "slowest" : "");
         gv_close(h);
     }
     gv_table_end(h);
@@ -161,8 +167,11 @@ static void one_ring(struct gv_html *h, const struct gv_view *view, int s)
         return;
     }
     gv_open(h, "figure");
-    gv_elementf(
-        h, "figcaption", "%s, %d channels", c->run.steer[s].name, c->run.wiring[s].channels);
+    gv_open(h, "figcaption");
+    gv_text(h, c->run.steer[s].name);
+    if (c->run.wiring[s].channels)
+        gv_textf(h, ", %d channels", c->run.wiring[s].channels);
+    gv_close(h);
     draw(h, view, s);
     gv_close(h);
     gv_open_class(h, "div", "beside");

@@ -9,6 +9,7 @@
 #define HEAD 24.0
 #define LABEL 126.0
 #define APART 15.0
+#define CLEAR 9.0
 
 static struct gv_ring_row *
 add_row(struct gv_ring_layout *l, enum gv_row_kind kind, int parent, double height)
@@ -157,6 +158,18 @@ static bool is_free(const double *taken, int n, double y)
     return true;
 }
 
+/* Whether an edge of an outer lane runs to its GPU at this height: a label on it would seem to be
+ * that edge's. */
+static bool is_crossed(const struct gv_ring_layout *l, int n, int lane, double y)
+{
+    for (int i = 0; i < n; i++) {
+        const struct gv_ring_lane *e = &l->edge[i];
+        if (e->lane > lane && (fabs(e->from_y - y) < CLEAR || fabs(e->to_y - y) < CLEAR))
+            return true;
+    }
+    return false;
+}
+
 /* Labels stand at their lane, each at a height of its own: the middle of the edge where that is
  * free, else as near to it as can be. */
 static void place_labels(struct gv_ring_layout *l, const struct span *spans, int n)
@@ -165,7 +178,9 @@ static void place_labels(struct gv_ring_layout *l, const struct span *spans, int
     for (int i = 0; i < n; i++) {
         struct gv_ring_lane *e = &l->edge[spans[i].edge];
         double middle = (e->from_y + e->to_y) / 2, y = middle;
-        for (int step = 0; step < 4 * GV_MAX_GPUS && !is_free(taken, i, y); step++)
+        for (int step = 0;
+             step < 4 * GV_MAX_GPUS && (!is_free(taken, i, y) || is_crossed(l, n, e->lane, y));
+             step++)
             y = middle + (step % 2 ? -1 : 1) * (step / 2 + 1) * APART / 2;
         e->label_y = taken[i] = y;
     }
@@ -190,7 +205,8 @@ void gv_ring_lay_out(
     l->box_x = 40;
     l->box_width = 58;
     l->lane_x = l->box_x + l->box_width + 20;
-    l->lane_step = l->nlanes <= 3 ? 66 : 26; /* room for a label between few lanes */
+    /* room for a label between few lanes */
+    l->lane_step = l->nlanes <= 2 ? 126 : l->nlanes == 3 ? 66 : 26;
     l->width = l->lane_x + (l->nlanes - 1) * l->lane_step + LABEL;
     l->height += 6;
 }

@@ -27,6 +27,8 @@ import json, sys
 # --json prints twelve digits, the saved run holds all of them
 digits = lambda text: float("%.12g" % float(text))
 a, b = (json.load(open(p), parse_float=digits) for p in sys.argv[1:])
+for run in (a, b): # where it was read from
+    run.pop("loaded")
 print("saved run read again:", "the same" if a == b else "DIFFERS")
 sys.exit(a != b)
 PY
