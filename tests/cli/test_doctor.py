@@ -276,6 +276,26 @@ def test_ctypes(folder):
     check_in("vLLM", "by ctypes", str(step(host.doctor("--nccl", path), "ctypes")))
 
 
+def test_several(folder):
+    """Python's own NCCL and the loader's, of releases that need different variables."""
+    host, places = Host(folder), {}
+    for release, place in (("2.27.3", "site/nvidia/nccl/lib"), ("2.28.9", "ld")):
+        head = b"\x7fELF\x02\x01\x01" + bytes(57)  # without sections: the whole file is looked through
+        path = places[release] = os.path.join(folder, place, "libnccl.so.2")
+        os.makedirs(os.path.dirname(path))
+        with open(path, "wb") as f:
+            f.write(head + f"NCCL version {release}+cuda13.0\0".encode())
+    python = host.write("bin/python3", f"#!/bin/sh\necho {folder}/site\n")
+    os.chmod(python, 0o755)
+    result = host.doctor("python3", PATH=f"{folder}/bin:/usr/bin:/bin", LD_LIBRARY_PATH=os.path.join(folder, "ld"))
+    found = [(n["version"], n["path"]) for n in result["nccl"][:2]]
+    check("both, Python's first", found, list(places.items()))
+    texts = [s["text"] for s in step(result, "nccl")]
+    check_in("the first's variable", "LD_PRELOAD brings the plugin in", texts[0])
+    check_in("the second's", "NCCL_ENV_PLUGIN brings the plugin in", texts[1])
+    check_in("said", "need different variables", texts[-1])
+
+
 def test_text(folder):
     done = gv100("doctor", "--nccl", "2.28.9", env=Host(folder).environment(NCCL_P2P_LEVEL="SYS"))
     check("status", done.returncode, 1)
