@@ -8,7 +8,7 @@ if(GV_PORTABLE)
 endif()
 
 set(GV_FLOOR "")
-if(NOT GV_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
+if(NOT GV_SANITIZE AND NOT GV_COVERAGE AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
   add_library(gv_floor OBJECT ${CMAKE_SOURCE_DIR}/cmake/glibc_floor.c)
   target_compile_options(gv_floor PRIVATE -fno-builtin -Wno-missing-prototypes)
   add_library(gv_floor_main OBJECT EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/cmake/glibc_floor_main.c)
