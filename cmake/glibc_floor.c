@@ -4,9 +4,9 @@
  * included: the headers would rename what is declared here. tests/cli/test_glibc.sh reads the
  * versions that the products need.
  *
- * glibc 2.33: stat and its like became functions; 2.34: libdl and libpthread moved into libc (the
- * link names both, for a loader that still needs them); 2.36: arc4random; 2.38: strtol and sscanf
- * of C23. */
+ * glibc 2.32: pthread_sigmask moved into libc; 2.33: stat and its like became functions; 2.34:
+ * libdl and libpthread moved into libc (the link names both, for a loader that still needs
+ * them); 2.36: arc4random; 2.38: strtol and sscanf of C23. */
 #include <stdarg.h>
 
 #if defined(__x86_64__)
@@ -92,17 +92,24 @@ void *old_dlsym(void *, const char *);
 int old_dlclose(void *);
 char *old_dlerror(void);
 int old_dladdr(const void *, void *);
+int old_dladdr1(const void *, void *, void **, int);
 OLD(old_dlopen, "dlopen", BASE);
 OLD(old_dlsym, "dlsym", BASE);
 OLD(old_dlclose, "dlclose", BASE);
 OLD(old_dlerror, "dlerror", BASE);
 OLD(old_dladdr, "dladdr", BASE);
+#if defined(__x86_64__)
+OLD(old_dladdr1, "dladdr1", "GLIBC_2.3.3");
+#else
+OLD(old_dladdr1, "dladdr1", BASE);
+#endif
 
 HIDDEN void *dlopen(const char *file, int mode);
 HIDDEN void *dlsym(void *handle, const char *name);
 HIDDEN int dlclose(void *handle);
 HIDDEN char *dlerror(void);
 HIDDEN int dladdr(const void *address, void *info);
+HIDDEN int dladdr1(const void *address, void *info, void **extra, int flags);
 
 void *dlopen(const char *file, int mode)
 {
@@ -129,6 +136,11 @@ int dladdr(const void *address, void *info)
     return old_dladdr(address, info);
 }
 
+int dladdr1(const void *address, void *info, void **extra, int flags)
+{
+    return old_dladdr1(address, info, extra, flags);
+}
+
 int old_key_create(unsigned *, void (*)(void *));
 int old_key_delete(unsigned);
 int old_setspecific(unsigned, const void *);
@@ -136,6 +148,8 @@ void *old_getspecific(unsigned);
 int old_once(int *, void (*)(void));
 int old_create(unsigned long *, const void *, void *(*)(void *), void *);
 int old_join(unsigned long, void **);
+int old_sigmask(int, const void *, void *);
+int old_setclock(void *, int);
 OLD(old_key_create, "pthread_key_create", BASE);
 OLD(old_key_delete, "pthread_key_delete", BASE);
 OLD(old_setspecific, "pthread_setspecific", BASE);
@@ -143,6 +157,12 @@ OLD(old_getspecific, "pthread_getspecific", BASE);
 OLD(old_once, "pthread_once", BASE);
 OLD(old_create, "pthread_create", BASE);
 OLD(old_join, "pthread_join", BASE);
+OLD(old_sigmask, "pthread_sigmask", BASE);
+#if defined(__x86_64__)
+OLD(old_setclock, "pthread_condattr_setclock", "GLIBC_2.3.3");
+#else
+OLD(old_setclock, "pthread_condattr_setclock", BASE);
+#endif
 
 HIDDEN int pthread_key_create(unsigned *key, void (*destructor)(void *));
 HIDDEN int pthread_key_delete(unsigned key);
@@ -152,6 +172,8 @@ HIDDEN int pthread_once(int *control, void (*routine)(void));
 HIDDEN int
 pthread_create(unsigned long *thread, const void *attr, void *(*start)(void *), void *arg);
 HIDDEN int pthread_join(unsigned long thread, void **result);
+HIDDEN int pthread_sigmask(int how, const void *set, void *before);
+HIDDEN int pthread_condattr_setclock(void *attributes, int clock);
 
 int pthread_key_create(unsigned *key, void (*destructor)(void *))
 {
@@ -186,6 +208,16 @@ int pthread_create(unsigned long *thread, const void *attr, void *(*start)(void 
 int pthread_join(unsigned long thread, void **result)
 {
     return old_join(thread, result);
+}
+
+int pthread_sigmask(int how, const void *set, void *before)
+{
+    return old_sigmask(how, set, before);
+}
+
+int pthread_condattr_setclock(void *attributes, int clock)
+{
+    return old_setclock(attributes, clock);
 }
 
 /* expat salts its hash tables with this; getrandom is glibc 2.25's. */
