@@ -157,10 +157,24 @@ static void add_choice(json_t *out, json_t *rank)
             json_object_set(out, keys[i], json_object_get(rank, keys[i]));
 }
 
+/* What went wrong first: a rank that waited for another one only saw it. */
+static const char *cause(json_t *ranks)
+{
+    size_t i;
+    json_t *rank;
+    json_array_foreach(ranks, i, rank)
+    {
+        const char *text = json_string_value(json_object_get(rank, "error"));
+        if (text && text[0] && !strstr(text, "gave up with"))
+            return text;
+    }
+    return first_text(ranks, "error", NULL);
+}
+
 static void add_error(
     const struct gvh_job *job, int c, json_t *out, json_t *ranks, char (*lost)[64], int *failed)
 {
-    const char *error = first_text(ranks, "error", NULL);
+    const char *error = cause(ranks);
     *failed = failures(ranks);
     for (int i = 0; lost && i < job->comms[c].n; i++) {
         int gpu = job->mode == GVH_THREADS ? gv_gpuset_first(job->all) : job->comms[c].gpus[i];
