@@ -305,9 +305,42 @@ void gv_nlog_take_event(struct gv_nlog_reader *r, int thread, struct gv_nlog_eve
     add_event(r, at, e);
 }
 
+/* Whether what a thread says can be of this communicator: ranks that it has, no other process
+ * behind a rank that is known. */
+static bool can_be_of(
+    const struct gv_nlog_reader *r, const struct gv_nlog_work *w, const struct gv_nlog_thread *t)
+{
+    for (int i = 0; i < t->npending; i++) {
+        const struct gv_nlog_event *e = &t->pending[i];
+        int rank = e->hop.receive ? e->hop.to : e->hop.from;
+        if (e->kind == EVENT_ORDER && e->n != w->comm.nranks)
+            return false;
+        if (e->kind != EVENT_HOP && e->kind != EVENT_TRIPLE)
+            continue;
+        if (!gv_nlog_fits(r, w, e->hop.from, e->hop.from_label) ||
+            !gv_nlog_fits(r, w, e->hop.to, e->hop.to_label))
+            return false;
+        if (rank < w->comm.slots && *w->comm.ranks[rank].host &&
+            !same_process(&w->comm.ranks[rank], t))
+            return false;
+    }
+    return true;
+}
+
+/* An excerpt: one communicator is named at all, and all that is left can be of it. */
+static bool one_alone(const struct gv_nlog_reader *r)
+{
+    if (r->nwork != 1 || r->work[0].comm.nranks < 0)
+        return false;
+    for (int i = 0; i < r->nthreads; i++)
+        if (!can_be_of(r, &r->work[0], &r->threads[i]))
+            return false;
+    return true;
+}
+
 void gv_nlog_finish(struct gv_nlog_reader *r)
 {
-    int left = -1; /* gathers what no line names */
+    int left = one_alone(r) ? 0 : -1; /* gathers what no line names */
     for (int i = 0; i < r->nthreads; i++) {
         struct gv_nlog_thread *t = &r->threads[i];
         bool worth = false;
