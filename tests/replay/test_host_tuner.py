@@ -2,9 +2,10 @@
 and in the tuner slot alone, where nothing says who is in the communicator but its size and its id."""
 import os
 import re
+import subprocess
 import tempfile
 
-from gvhost import NEW, OLD, PLUGIN, check, done, host
+from gvhost import BIN, NEW, OLD, PLUGIN, check, done, host
 
 PUBLISHED = os.path.join(os.environ["GV_SOURCE_DIR"], "config", "profiles", "4028.yaml")
 
@@ -33,6 +34,16 @@ def profile(folder, release, gpus):
     path = os.path.join(folder, f"{release}.yaml")
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
+    return path
+
+
+def imported(folder, rows):
+    """The reference machine with a tuner configuration of these rows."""
+    conf, path = os.path.join(folder, "tuner.conf"), os.path.join(folder, "imported.yaml")
+    with open(conf, "w", encoding="utf-8") as f:
+        f.write(rows)
+    subprocess.run([os.path.join(BIN, "gv100"), "import", conf, "--into", PUBLISHED, "-o", path],
+                   stdout=subprocess.DEVNULL, check=True)
     return path
 
 
@@ -75,5 +86,11 @@ with tempfile.TemporaryDirectory() as folder:
     other, = host("--machine", "4028", "--release", "2.28.9", "--comm", "0-10", env={"GV100_PROFILE": path})
     plain, = host("--machine", "4028", "--release", "2.28.9", "--comm", "0-10", "--no-plugin")
     check("another release's table", choice(other), choice(plain))
+    # Somebody's choices, imported: they name no release and hold with each.
+    path = imported(folder, "allreduce,0,-1,tree,ll,2,1,11\nallreduce,0,-1,ring,simple,1,2,-1\n")
+    for release in ["2.23.4", "2.27.7"] + NEW:
+        run = ["--machine", "4028", "--release", release, "--comm", "0-10"]
+        got, = host(*run, env={"GV100_PROFILE": path}, status=0)
+        check(f"{release}: imported choices", choice(got), ADVISED)
 
 done()
