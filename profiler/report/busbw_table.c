@@ -99,7 +99,7 @@ static void table_alone(struct gv_html *h, const struct gv_series *s)
     char caption[200], name[96];
     snprintf(caption, sizeof(caption), "%s: busbw in GB/s", gv_series_name(s->like, name));
     const char *const headings[] = {"size", c->run.steer[c->base].name, "time, us"};
-    gv_table(h, caption, headings, 3);
+    gv_table_figures(h, caption, headings, 3, 6);
     for (int k = 0; k < c->run.ncases; k++) {
         if (!gv_same_series(&c->run.cases[k], s->like))
             continue;
@@ -121,7 +121,7 @@ static void table(struct gv_html *h, const struct gv_series *s, int other)
         c->run.steer[other].name, c->run.steer[c->base].name);
     const char *const headings[] = {
         "size", c->run.steer[c->base].name, c->run.steer[other].name, "gain, 95 %", "verdict"};
-    gv_table(h, caption, headings, 5);
+    gv_table_figures(h, caption, headings, 5, 14);
     for (int i = 0; i < c->nrows; i++)
         if (c->rows[i].other == other && gv_same_series(&c->run.cases[c->rows[i].k], s->like))
             row(h, s, &c->rows[i]);

@@ -67,16 +67,24 @@ void gv_svg_text(
 
 void gv_table(struct gv_html *h, const char *caption, const char *const *headings, int n)
 {
+    gv_table_figures(h, caption, headings, n, 0);
+}
+
+void gv_table_figures(
+    struct gv_html *h, const char *caption, const char *const *headings, int n, uint64_t columns)
+{
     gv_open_class(h, "div", "scroll");
     gv_attr(h, "role", "region");
     gv_attr(h, "tabindex", "0");
     gv_attr(h, "aria-label", caption);
-    gv_open(h, "table");
+    gv_open_class(h, "table", columns ? "figures" : "plain");
     gv_element(h, "caption", caption);
     gv_open(h, "thead");
     gv_open(h, "tr");
     for (int i = 0; i < n; i++) {
         gv_open(h, "th");
+        if (columns >> i & 1)
+            gv_attr(h, "class", "n");
         gv_attr(h, "scope", "col");
         gv_text(h, headings[i]);
         gv_close(h);

@@ -120,7 +120,7 @@ static void table(struct gv_html *h, const struct gv_view *view)
 {
     static const char *const headings[] = {"GPUs", "how", "to the GPU", "to the host", "root port"};
     char text[300];
-    gv_table(h, "Host links, GB/s, median and range", headings, 5);
+    gv_table_figures(h, "Host links, GB/s, median and range", headings, 5, 12);
     for (int i = 0; i < view->profile->nhost_links; i++) {
         const struct gv_profile_host_link *link = &view->profile->host_links[i];
         gv_open(h, "tr");

@@ -54,6 +54,10 @@ void gv_svg_text(
 /* A table in a region that scrolls by itself where there is no room; `caption` names both. Rows
  * follow; then gv_table_end. */
 void gv_table(struct gv_html *h, const char *caption, const char *const *headings, int n);
+/* The same with the columns that hold figures as bits: their cells of class "n" and their headings
+ * stand to the right, so that decimals meet. */
+void gv_table_figures(
+    struct gv_html *h, const char *caption, const char *const *headings, int n, uint64_t columns);
 void gv_table_end(struct gv_html *h);
 /* A cell with a figure: what is shown is rounded, `name` (an attribute) has all of its digits. */
 void gv_cell_figure(struct gv_html *h, const char *name, double value);

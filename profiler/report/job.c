@@ -109,7 +109,8 @@ static void table(struct gv_html *h, const struct gv_compared *c)
     int n = 3;
     for (int s = 0; s < c->run.nsteers; s++)
         headings[n++] = c->run.steer[s].name;
-    gv_table(h, "What the job calls, and microseconds of one call", headings, n);
+    gv_table_figures(
+        h, "What the job calls, and microseconds of one call", headings, n, ((uint64_t)1 << n) - 2);
     for (int i = 0; i < c->job.sizes.n; i++) {
         const struct gv_histogram_row *row = &c->job.sizes.rows[i];
         bool beyond = false;

@@ -237,7 +237,7 @@ static void matrix_table(struct gv_html *h, const struct matrix *m)
         snprintf(heading[i], sizeof(heading[i]), "%d", m->gpu[i]);
         headings[i + 1] = heading[i];
     }
-    gv_table(h, "P2P matrix, GB/s one way", headings, m->n + 1);
+    gv_table_figures(h, "P2P matrix, GB/s one way", headings, m->n + 1, ~(uint64_t)1);
     for (int a = 0; a < m->n; a++) {
         gv_open(h, "tr");
         gv_open(h, "th");

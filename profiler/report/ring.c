@@ -132,7 +132,7 @@ static void table(struct gv_html *h, const struct gv_view *view, int s)
     const struct gv_compared_ring *ring = &view->compared->ring[s];
     char caption[96];
     snprintf(caption, sizeof(caption), "Edges under %s", view->compared->run.steer[s].name);
-    gv_table(h, caption, headings, 4);
+    gv_table_figures(h, caption, headings, 4, 8);
     for (int i = 0; i < ring->n; i++) {
         const struct gv_compared_edge *e = &ring->edge[i];
         gv_open(h, "tr");

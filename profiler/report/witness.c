@@ -27,13 +27,17 @@ static void row(struct gv_html *h, const struct gv_compared *c, const struct gv_
     gv_text(h, c->run.steer[w->steer].name);
     gv_close(h);
     gv_elementf(h, "td", "%s%s", gv_op_name(w->op), w->in_place ? ", in place" : "");
-    gv_element(h, "td", gv_size_text(w->bytes, size));
+    gv_open_class(h, "td", "n");
+    gv_text(h, gv_size_text(w->bytes, size));
+    gv_close(h);
     gv_cell_figure(h, "data-own", own);
     gv_cell_figure(h, "data-bus-bw", w->busbw_gbs);
+    gv_open_class(h, "td", "n");
     if (isfinite(own) && isfinite(w->busbw_gbs) && own > 0)
-        gv_elementf(h, "td", "%+.1f %%", 100 * (w->busbw_gbs / own - 1));
+        gv_textf(h, "%+.1f %%", 100 * (w->busbw_gbs / own - 1));
     else
-        gv_element(h, "td", "-");
+        gv_text(h, "-");
+    gv_close(h);
     gv_close(h);
 }
 
@@ -43,7 +47,7 @@ void gv_part_witness(struct gv_html *h, const struct gv_view *view)
                                            "gv100",   "witness",   "difference"};
     const struct gv_compared *c = view->compared;
     gv_elementf(h, "p", "%s, run once under each plan.", c->witness_program);
-    gv_table(h, "busbw in GB/s, here and by the witness", headings, 6);
+    gv_table_figures(h, "busbw in GB/s, here and by the witness", headings, 6, 0x3c);
     for (int i = 0; i < c->nwitness; i++)
         row(h, c, &c->witness[i]);
     gv_table_end(h);
