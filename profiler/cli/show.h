@@ -12,6 +12,9 @@ void gv_show_groups(const struct gv_profile *profile);
 /* The stage hand-offs, of which there is at least one. */
 void gv_show_handoffs(const struct gv_profile *profile);
 json_t *gv_show_handoff_json(const struct gv_profile_handoff *handoff);
+/* The tuner's rows, of which there is at least one. */
+void gv_show_tuner(const struct gv_profile *profile);
+json_t *gv_show_tuner_json(const struct gv_profile_tuner *row);
 json_t *gv_show_json(const struct gv_profile *profile, const char *path);
 
 /* Median of a variant's samples, throttled ones left out; NAN where none is left. `low` and `high`

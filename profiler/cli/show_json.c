@@ -213,6 +213,7 @@ json_t *gv_show_json(const struct gv_profile *p, const char *path_name)
     LIST(o, "paths", path, p->paths, p->npaths);
     LIST(o, "groups", group, p->groups, p->ngroups);
     LIST(o, "handoffs", gv_show_handoff_json, p->handoffs, p->nhandoffs);
+    LIST(o, "tuner", gv_show_tuner_json, p->tuner, p->ntuner);
     json_object_set_new(o, "policy", policy(&p->policy));
     return o;
 }

@@ -236,6 +236,10 @@ void gv_show_text(const struct gv_profile *p, const char *path)
         title("Stage hand-offs");
         gv_show_handoffs(p);
     }
+    if (p->ntuner) {
+        title("Choices without figures");
+        gv_show_tuner(p);
+    }
     title("Policy");
     thresholds(p);
 }

@@ -366,6 +366,11 @@ def test_tuner():
     check("used", [(r["operation"], r["max_bytes"], r["algorithm"], r["gain"]) for r in rows],
           [("AllReduce", 65536, "TREE", None), ("AllReduce", 1048576, "RING", None), ("AllReduce", None, "RING", None)])
     check_in("says so", "imported, not measured", gv100("explain", "--profile", out, "--gpus", "0,1").stdout)
+    shown = gv100_json("show", "--profile", out)["tuner"]
+    check("shown", [(r["max_bytes"], r["nodes"], r["used"], r["source"]) for r in shown],
+          [(65536, 1, True, "tuner.conf:2"), (1048576, 1, True, "tuner.conf:4"), (None, None, True, "tuner.conf:5"),
+           (4294967295, 4, False, "tuner.conf:7")])
+    check_in("shown as text", "never used", gv100("show", "--profile", out).stdout)
     check_in("once", "a row already", gv100("import", path, "--into", out).stderr)
     heading = "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n"
     row = "allreduce,0,9,ring,ll,-1,-1,-1\n"
