@@ -198,16 +198,26 @@ static bool is_heading(const struct reader *r)
     return true;
 }
 
+/* A row of configuration among other texts: an operation and a number, or at least as many cells as
+ * a row has with a number second. */
 bool gv_import_is_tuner(const char *row)
 {
-    const char *comma = strchr(row, ',');
-    if (!comma || comma > row + strcspn(row, "\n"))
+    size_t length = strcspn(row, "\n"), first = strspn(row, " \t"), cells = 1;
+    const char *comma = memchr(row, ',', length);
+    if (!comma)
         return false;
-    const char *second = comma + 1 + strspn(comma + 1, " \t");
-    if (!strncasecmp(row + strspn(row, " \t"), cell_names[OP], strlen(cell_names[OP])))
+    if (!strncasecmp(row + first, cell_names[OP], strlen(cell_names[OP])))
         return true;
-    size_t letters = strspn(row, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_ ");
-    return letters && row + letters == comma && strspn(second, "-0123456789") > 0;
+    for (size_t i = 0; i < length; i++)
+        cells += row[i] == ',';
+    const char *second = comma + 1 + strspn(comma + 1, " \t");
+    if (!strspn(second, "-0123456789") || row + first == comma)
+        return false;
+    for (int i = 0; i < 5; i++)
+        if (!strncasecmp(row + first, op_words[i], strlen(op_words[i])) &&
+            strcspn(row + first, " \t,") == strlen(op_words[i]))
+            return true;
+    return cells >= PIPE_OPS;
 }
 
 int gv_import_tuner(struct gv_import *im, struct gv_text *t, struct gv_error *err)
