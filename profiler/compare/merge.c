@@ -165,6 +165,11 @@ static void note_differences(const struct merging *m)
     gv_compared_note(
         out,
         "The two were not measured in turn: what drifted between them counts as a difference.");
+    for (int i = 0; i < 2; i++)
+        if (m->in[i]->norigins)
+            gv_compared_note(
+                out, "Of %.150s, a profile: its samples, and what its policy decides.",
+                m->paths[i]);
     if (strcmp(a->host, b->host))
         gv_compared_note(out, "Two hosts of one kind: %.60s and %.60s.", a->host, b->host);
     if (strcmp(a->driver, b->driver))

@@ -186,6 +186,13 @@ void gv_part_ring(struct gv_html *h, const struct gv_view *view)
         "Order and transports are NCCL's own, from its log (channel 0). A figure is what the "
         "profile has for that pair alone on that transport, one way, in GB/s. Solid: P2P. Dashed: "
         "through host memory (SHM). Dotted: anything else.");
+    for (int i = 0; i < view->compared->norigins; i++)
+        if (view->compared->origin[i].profile)
+            gv_elementf(
+                h, "p",
+                "Of %s, a profile: the ring that it measured or that its policy expects, and the "
+                "transports likewise.",
+                view->compared->origin[i].file);
     if (!view->profile)
         gv_element(h, "p", "No profile: where the GPUs sit is not known here.");
     gv_open_class(h, "div", "grid");

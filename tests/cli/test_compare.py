@@ -250,6 +250,7 @@ def two_profiles():
           [("4028 default", ""), ("4028 tuned", "p2p"), ("slower default", ""), ("slower tuned", "default")])
     check("two profiles: verdicts", {r["variant"]: r["verdict"] for r in both["comparisons"]},
           {"4028 tuned": "gain", "slower default": "tie", "slower tuned": "tie"})
+    check("two profiles: said", ["a profile: its samples" in n for n in both["notes"]], [False, True, True])
     for args, why in (
         ([shipped], "has several groups, one is to be named with --gpus: 0-1; 0,5"),
         ([shipped, "--gpus", "0-2"], "did not measure GPUs 0-2; it measured 0-1"),
