@@ -1,11 +1,41 @@
 #include "profiler/cli/calibrated.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profiler/cli/measure.h"
 #include "profiler/cli/text.h"
+
+#define ROOM_BYTES (32 << 10) /* a profile of few GPUs; larger ones fail at the end, whole or not  \
+                               */
+
+/* A file beside the target, made and removed: a folder's rights alone do not tell of a read-only or
+ * a full file system. */
+static int try_to_write(const char *path, const char *folder, struct gv_error *err)
+{
+    char trial[PATH_MAX + 32];
+    struct stat st;
+    if (!stat(path, &st) && !S_ISREG(st.st_mode))
+        return gv_error_at(err, path, 0, 0, "is no regular file; nothing was measured");
+    if (!access(path, F_OK) && access(path, W_OK))
+        return gv_error_at(err, path, 0, 0, "cannot be written: %m; nothing was measured");
+    snprintf(trial, sizeof(trial), "%s/.gv100-XXXXXX", folder);
+    int fd = mkstemp(trial);
+    int error = fd < 0 ? errno : posix_fallocate(fd, 0, ROOM_BYTES);
+    if (fd >= 0) {
+        close(fd);
+        unlink(trial);
+    }
+    if (!error || (fd >= 0 && (error == EOPNOTSUPP || error == EINVAL)))
+        return 0;
+    return gv_error_at(
+        err, path, 0, 0, "cannot be written: %s; nothing was measured", strerror(error));
+}
 
 int gv_files_init(struct gv_files *f, const char *out, const char *host, struct gv_error *err)
 {
@@ -21,9 +51,7 @@ int gv_files_init(struct gv_files *f, const char *out, const char *host, struct 
     char *slash = strrchr(folder, '/');
     if (slash)
         slash[slash == folder] = 0;
-    if (access(slash ? folder : ".", W_OK | X_OK))
-        return gv_error_at(err, f->path, 0, 0, "cannot be written: %m; nothing was measured");
-    return 0;
+    return try_to_write(f->path, slash ? folder : ".", err);
 }
 
 int gv_files_resume(struct gv_files *f, struct gv_calibration *cal, struct gv_error *err)

@@ -1,11 +1,11 @@
 #include "profiler/gpu/gv_cuda.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "profiler/gpu/gv_device_files.h"
 
 struct symbol {
     const char *name;
@@ -48,27 +48,14 @@ int gv_cuda_is_fatal(gv_cu_result rc)
            rc == 702 || rc == 709 || rc == 710 || rc == 999 || (rc >= 714 && rc <= 719);
 }
 
-/* A device file that exists and cannot be opened says more than the driver does. */
-static const char *closed_device(char *out, size_t size)
-{
-    glob_t files;
-    out[0] = 0;
-    if (glob("/dev/nvidia[0-9]*", 0, NULL, &files))
-        return NULL;
-    for (size_t i = 0; i < files.gl_pathc && !out[0]; i++)
-        if (access(files.gl_pathv[i], R_OK | W_OK))
-            snprintf(out, size, "%s", files.gl_pathv[i]);
-    globfree(&files);
-    return out[0] ? out : NULL;
-}
-
 static int no_device(gv_cu_result rc, const struct gv_cuda *cuda, struct gv_error *err)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    char device[64];
-    if (closed_device(device, sizeof(device)))
+    char closed[400];
+    if (gv_device_file_closed(closed, sizeof(closed)))
         return gv_error_set(
-            err, "no permission to open %s: run as a user who may use the GPUs", device);
+            err, "%s. Run as a user who may use the GPUs; in a container give it them (--gpus all)",
+            closed);
     if (visible)
         return gv_error_set(
             err,

@@ -156,6 +156,14 @@ bool gv_shape_default_p2p(const struct gv_calibration *cal, int a, int b);
 double gv_estimate_ring_gbs(const struct gv_calibration *cal, gv_gpuset group);
 int gv_estimate_variants(const struct gv_calibration *cal, gv_gpuset group);
 
+struct gv_collective;
+/* suspects.c: where NCCL's results over P2P were wrong though the pairs' own check was right, each
+ * pair that can be to blame under NCCL alone: AllReduce over P2P beside one through host memory. A
+ * pair that is wrong becomes corrupt; where none is, none of them stays verified. */
+int gv_suspects_check(
+    struct gv_calibration *cal, const struct gv_collective_options *options,
+    const struct gv_collective *found, struct gv_error *err);
+
 /* check.c, worker.c: pairs in a child process. */
 int gv_check_pairs(
     struct gv_calibration *cal, const int (*pairs)[2], int npairs, struct gv_pair_result *results,

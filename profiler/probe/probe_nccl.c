@@ -177,6 +177,8 @@ static int measure_plans(struct measuring *m, struct gv_error *err)
     if (!rc)
         rc = keep(m, c, err);
     if (!rc)
+        rc = gv_suspects_check(m->cal, &m->options, c, err);
+    if (!rc)
         find_best(m, c);
     if (c)
         gv_collective_finish(c);

@@ -53,7 +53,7 @@ gv_cu_result gv_v_init(unsigned flags)
 {
     (void)flags;
     ENTER(w)
-    return leave(w->nvisible ? 0 : GV_CU_NO_DEVICE);
+    return leave(w->faults.init ? w->faults.init : w->nvisible ? 0 : GV_CU_NO_DEVICE);
 }
 
 gv_cu_result gv_v_driver_version(int *version)
@@ -532,6 +532,8 @@ gv_cu_result cuCtxGetDevice(gv_cu_device *device)
 /* For the virtual NCCL: waits for the stream, then lets `us` pass; a factor of the noise. */
 EXPORT gv_cu_result gv_virtual_pass(gv_cu_stream stream, double us);
 EXPORT double gv_virtual_factor(void);
+/* Whether NCCL's data goes wrong over P2P between them. */
+EXPORT int gv_virtual_nccl_corrupt(int from, int to);
 
 gv_cu_result gv_virtual_pass(gv_cu_stream stream, double us)
 {
@@ -579,4 +581,14 @@ int gv_virtual_sysfs(const char *root, char *text)
     }
     snprintf(text, 512, "%s", err.text);
     return leave(rc);
+}
+
+int gv_virtual_nccl_corrupt(int from, int to)
+{
+    struct gv_world *w = enter();
+    if (!w)
+        return 0;
+    int on = gv_fault_on(w, GV_FAULT_NCCL, from, to);
+    leave(0);
+    return on;
 }

@@ -100,10 +100,11 @@ static int take_gpus(struct reader *r, int at)
 
 static int take(struct reader *r, int key, int value)
 {
-    static const char *const kinds[] = {"corrupt", "hung", "dead", "one_way", "no_enable"};
+    static const char *const kinds[] = {"corrupt", "hung",      "dead",
+                                        "one_way", "no_enable", "nccl_corrupt"};
     const char *name = r->tree.nodes[key].text;
     double v;
-    for (int k = 0; k < 5; k++)
+    for (int k = 0; k < 6; k++)
         if (!strcmp(name, kinds[k]))
             return take_pairs(r, value, (enum gv_fault_kind)k);
     if (!strcmp(name, "gpus"))
@@ -120,6 +121,8 @@ static int take(struct reader *r, int key, int value)
         r->out->peer_copies = (int)v;
     else if (!strcmp(name, "queue"))
         r->out->queue = (int)v;
+    else if (!strcmp(name, "init"))
+        r->out->init = (int)v;
     else if (!strcmp(name, "cuda_version"))
         r->out->cuda_version = (int)v;
     else if (!strcmp(name, "host_path_corrupt"))

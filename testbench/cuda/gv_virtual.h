@@ -27,7 +27,8 @@ struct gv_faults {
             GV_FAULT_HUNG,
             GV_FAULT_DEAD,
             GV_FAULT_ONE_WAY,
-            GV_FAULT_NO_ENABLE
+            GV_FAULT_NO_ENABLE,
+            GV_FAULT_NCCL
         } kind;
         int from, to;
     } pairs[GV_VIRTUAL_PAIRS];
@@ -43,6 +44,7 @@ struct gv_faults {
     int pinned_mib;   /* 0: no limit; < 0: none */
     int peer_copies;  /* > 0: after so many, copies between GPUs are refused */
     int cuda_version; /* 0: 13000 */
+    int init;         /* what cuInit answers */
     int queue;        /* > 0: a stream takes so many operations, then its caller waits */
     bool control;     /* the path through host memory is corrupt as well */
 };

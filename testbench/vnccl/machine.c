@@ -66,6 +66,7 @@ static struct {
     int (*set_ctx)(void *ctx);
     int (*pass)(void *stream, double us);
     double (*noise)(void);
+    int (*corrupt)(int from, int to);
 } driver;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -93,6 +94,7 @@ static void find_driver(void)
     find(library, "cuCtxSetCurrent", &driver.set_ctx);
     find(library, "gv_virtual_pass", &driver.pass);
     find(library, "gv_virtual_factor", &driver.noise);
+    find(library, "gv_virtual_nccl_corrupt", &driver.corrupt);
 }
 
 /* A CUdevice of the virtual driver is the GPU's number in PCI order, whatever is visible; so is a
@@ -127,4 +129,10 @@ double gvv_noise(void)
 {
     pthread_once(&once, find_driver);
     return driver.noise();
+}
+
+bool gvv_corrupt(int from, int to)
+{
+    pthread_once(&once, find_driver);
+    return driver.corrupt(from, to);
 }

@@ -71,6 +71,18 @@ static void receive(struct gvh_comm *comm, const struct gvh_call *call, size_t b
     }
 }
 
+/* One bit, where the ring leads over a pair on P2P that is at fault. */
+static void spoil(const struct gvh_comm *comm, const struct gvh_call *call)
+{
+    const struct gv_nccl_eval_out *e = comm->eval;
+    for (int i = 0; e && i < e->n; i++)
+        if (e->transport[i] == 'P' && call->count &&
+            gvv_corrupt(e->ring[i], e->ring[(i + 1) % e->n])) {
+            ((unsigned char *)call->recv)[0] ^= 0x40;
+            return;
+        }
+}
+
 static int failed(struct gvh_comm *comm)
 {
     return gvh_fail(comm, GVH_CUDA_ERROR, "the GPU failed");
@@ -106,6 +118,7 @@ static int collective(struct gvh_comm *comm, const struct gvh_call *call)
     if ((rc = gvv_meet(comm, &us)))
         return rc;
     receive(comm, call, bytes);
+    spoil(comm, call);
     return gvv_end(comm, call->stream, us) ? failed(comm) : GVH_SUCCESS;
 }
 

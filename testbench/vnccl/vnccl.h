@@ -12,6 +12,8 @@ const struct gv_fabric *gvv_fabric(void);
 /* The virtual driver: waits for the stream and lets `us` pass; a factor of its noise. */
 int gvv_pass(void *stream, double us);
 double gvv_noise(void);
+/* Whether what NCCL sends over P2P from one GPU to the other goes wrong. */
+bool gvv_corrupt(int from, int to);
 
 /* cost.c: microseconds of one call, by the fabric, the communicator's rings and transports, and
  * what was chosen for it (comm->algorithm, protocol, channels). */

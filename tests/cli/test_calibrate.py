@@ -115,7 +115,7 @@ def test_no_room_for_the_file():
 
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (36 << 10, 36 << 10))  # more than is tried, less than is written
 
     done = gv100(
         "calibrate", "--virtual", "4028", "--only", "p2p", "-o", out, preexec_fn=limit, restore_signals=False
@@ -124,7 +124,10 @@ def test_no_room_for_the_file():
     check_in("full: words", "full.yaml", done.stderr)
     check("full: the old profile is as it was", open(out).read(), "an old profile\n")
     left = [f for f in os.listdir(os.path.dirname(out)) if f.startswith("full") and f != "full.yaml"]
-    check("full: nothing half written", left, [])
+    check("full: at most what was found before", [f for f in left if f != "full.yaml.partial"], [])
+    for partial in left:  # after five seconds there is one
+        shown = gv100("show", "--profile", path_of(partial))
+        check("full: nothing half written", (shown.returncode, shown.stderr), (0, ""))
 
 
 BAD = [
@@ -148,12 +151,24 @@ BAD = [
     (["--virtual", "4028"], {"CUDA_VISIBLE_DEVICES": "0,1"}, 3, "has 11 GPUs and CUDA shows 2"),
     (["--virtual", "4028", "--resume"], {}, 3, ".partial"),
     ([], {}, 3, "no CUDA driver"),
+    (["--virtual", "4028"], {"CUDA_VISIBLE_DEVICES": ""}, 3, 'CUDA_VISIBLE_DEVICES=""'),
+    (["--virtual", "4028"], {"CUDA_VISIBLE_DEVICES": "-1,0"}, 3, 'CUDA_VISIBLE_DEVICES="-1,0"'),
+    (["--virtual", "4028"], {"CUDA_VISIBLE_DEVICES": "0,junk,2"}, 3, "has 11 GPUs and CUDA shows 1"),
+    (["--virtual", "4028"], {"faults": "init: 100"}, 3, "finds no GPU"),
+    (["--virtual", "4028"], {"faults": "init: 999"}, 3, "does not start (cuInit)"),
+    (["--virtual", "4028"], {"faults": "cuda_version: 10020"}, 3, "CUDA 10.2 only: install one with CUDA 11.0"),
+    (["--virtual", "4028"], {"faults": "gpus: [{gpu: 3, mig: 1}]"}, 3, "GPU 3 (0000:1d:00.0) is in MIG mode"),
+    (["--virtual", "4028", "-o", "/proc/x.yaml"], {}, 3, "nothing was measured"),
+    (["--virtual", "4028", "-o", "/"], {}, 3, "is no regular file; nothing was measured"),
 ]
 
 
 def test_bad_input():
     for args, more, status, words in BAD:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile("w", suffix=".yaml") as broken:
+            if "faults" in more:
+                print(more["faults"], file=broken, flush=True)
+                more = {"GV_VIRTUAL_FAULTS": broken.name}
             done = gv100("calibrate", *args, env=environment(**more), cwd=folder)
             check(f"{args} {more} status", done.returncode, status)
             check_in(f"{args} {more} words", words, done.stderr)
@@ -161,7 +176,62 @@ def test_bad_input():
             check(f"{args} {more} leaves nothing", os.listdir(folder), [])
 
 
+def as_nobody():
+    """Root may open everything."""
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+
+def test_no_permission():
+    """The driver says that there is no GPU, or nothing; the device files say who may not."""
+    for name, code in (("nvidiactl", 100), ("nvidia0", 100), ("nvidia10", 999), ("nvidia-uvm", 999)):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            os.mkdir(os.path.join(folder, "work"), 0o777)
+            os.chmod(os.path.join(folder, "work"), 0o777)
+            for node in ("nvidiactl", "nvidia0", "nvidia10", "nvidia-uvm"):
+                with open(os.path.join(folder, node), "w"):
+                    pass
+                os.chmod(os.path.join(folder, node), 0 if node == name else 0o666)
+            with open(os.path.join(folder, "faults"), "w") as out:
+                print(f"init: {code}", file=out)
+            env = environment(
+                GV100_DEV=folder, GV_VIRTUAL_FAULTS=os.path.join(folder, "faults"),
+                TMPDIR=os.path.join(folder, "work"),
+            )
+            done = gv100(
+                "calibrate", "--virtual", "4028", env=env, cwd=os.path.join(folder, "work"), preexec_fn=as_nobody
+            )
+            check(f"{name}: status", done.returncode, 3)
+            check_in(f"{name}: which", f"{name} cannot be opened for reading and writing by ", done.stderr)
+            check_in(f"{name}: what it is", "mode 0000. Run as a user who may use the GPUs", done.stderr)
+            check(f"{name}: leaves nothing", os.listdir(os.path.join(folder, "work")), [])
+
+
+def test_read_only_and_full():
+    """File systems of a mount namespace of its own, where this user may make one."""
+    for name, mount, words in (
+        ("read-only", "mount -t tmpfs -o size=16m none . && mount -o remount,ro .", "Read-only file system"),
+        ("full", "mount -t tmpfs -o size=16k none .", "No space left on device"),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            inside = f'{mount} || exit 77; cd {folder}; "$0" calibrate --virtual 4028 -o x.yaml; code=$?; ls -A; exit $code'
+            done = subprocess.run(
+                ["unshare", "-m", "-r", "sh", "-c", inside, os.path.join(BIN, "gv100")], env=environment(), cwd=folder,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+            )
+            if done.returncode in (1, 77, 127):  # no namespaces here
+                print(f"{name} file system: not tried: {done.stderr.strip()}")
+                continue
+            check(f"{name}: status", (done.returncode, done.stdout), (3, ""))
+            check_in(f"{name}: words", words + "; nothing was measured", done.stderr)
+
+
 test_bad_input()
+test_no_permission()
+test_read_only_and_full()
 test_plan()
 test_stamp()
 test_no_room_for_the_file()

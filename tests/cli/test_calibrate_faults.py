@@ -60,5 +60,34 @@ def test_faults():
             check("throttle: samples are marked", all(any(r.get("throttled") or []) for r in runs), True)
 
 
+# A pair whose own check is right and over which NCCL is wrong: groups, the pair, what explain must
+# make of groups that hold it, and a pair of the same ring that stays verified.
+NCCL_WRONG = [
+    ([4, 5], "0-5;0-9", {"4,5": "default", "0-5": "default"}, (0, 5)),
+    ([5, 4], "4,5", {"4,5": "default"}, (0, 5)),
+    ([2, 3], "0-4", {"0-4": "mixed"}, (0, 1)),
+]
+
+
+def test_nccl_wrong():
+    for number, (ends, groups, decided, innocent) in enumerate(NCCL_WRONG):
+        name = f"NCCL {ends}"
+        env = faults(f"nccl-{number}", f"nccl_corrupt: [{ends}]\n")
+        done, out = calibrate(
+            f"nccl-{number}", "--quick", "--only", "p2p,nccl", "--groups", groups, env=env
+        )
+        check(f"{name}: status", done.returncode, 0)
+        check_in(f"{name}: words", "its check is right, NCCL's AllReduce over it is wrong", done.stderr)
+        profile = gv100_json("show", "--profile", out)
+        states = [pair(profile, *ends)["p2p"], pair(profile, *ends[::-1])["p2p"], pair(profile, *innocent)["p2p"]]
+        check(f"{name}: states", states, ["corrupt", "corrupt", "verified"])
+        for gpus, transport in decided.items():
+            answer = gv100_json("explain", "--profile", out, "--gpus", gpus)
+            check(f"{name}: {gpus}", answer["transport"], transport)
+            edges = [e for e in answer["ring"]["edges"] if {e["from"], e["to"]} == set(ends)]
+            check(f"{name}: {gpus} keeps off it", [e["transport"] for e in edges], ["SHM"] * len(edges))
+
+
 test_faults()
+test_nccl_wrong()
 finish()
