@@ -106,7 +106,8 @@ struct gv_nlog {
 
 /* Reads a log. NULL with `err` where the file cannot be read (over 1 GiB, no regular file) or holds
  * no line of NCCL. What a line says that is cut or that is not understood is left out, never
- * guessed. Free the result with gv_nlog_free. */
+ * guessed. The file is read twice, piece by piece: memory does not grow with it. Free the result
+ * with gv_nlog_free. */
 struct gv_nlog *gv_nlog_read(const char *path, struct gv_error *err);
 
 /* The same from memory; `name` stands for the file in errors. `text` may hold any byte. */

@@ -6,22 +6,19 @@
 
 #include "profiler/log/log.h"
 
-static const char *const marks[] = {"NCCL INFO ", "NCCL WARN ", "NCCL TRACE "};
-
-/* The first mark of NCCL in `s`, behind a blank or (who spoke was taken off) at the beginning; its
- * length goes to `len`. */
+/* The first mark of NCCL in `s` ("NCCL INFO ", "NCCL WARN ", "NCCL TRACE "), behind a blank or (who
+ * spoke was taken off) at the beginning; its length goes to `len`. */
 static char *find_mark(char *s, size_t *len)
 {
-    char *best = NULL;
-    for (int i = 0; i < 3; i++)
-        for (char *at = strstr(s, marks[i]); at; at = strstr(at + 1, marks[i])) {
-            if ((at > s && !isspace((unsigned char)at[-1])) || (best && at > best))
-                continue;
-            best = at;
-            *len = strlen(marks[i]);
-            break;
-        }
-    return best;
+    for (char *at = strstr(s, "NCCL "); at; at = strstr(at + 5, "NCCL ")) {
+        const char *level = at + 5;
+        if (at > s && !isspace((unsigned char)at[-1]))
+            continue;
+        *len = !strncmp(level, "TRACE ", 6) ? 11 : 10;
+        if (*len == 11 || !strncmp(level, "INFO ", 5) || !strncmp(level, "WARN ", 5))
+            return at;
+    }
+    return NULL;
 }
 
 static bool number_back(const char *start, const char **end, int *out)
@@ -72,7 +69,9 @@ speaker(const char *start, const char *end, struct gv_nlog_line *out, const char
         q--;
     if (q == p)
         return false;
-    snprintf(out->host, sizeof(out->host), "%.*s", (int)(p - q < 63 ? p - q : 63), q);
+    size_t n = p - q < 63 ? (size_t)(p - q) : 63;
+    memcpy(out->host, q, n);
+    out->host[n] = 0;
     *begin = q;
     return true;
 }

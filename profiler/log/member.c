@@ -7,13 +7,19 @@
 
 #include "profiler/log/log.h"
 
+static const char *next_word(const char *s)
+{
+    s = strchr(s, ' ');
+    return s ? s + 1 : NULL;
+}
+
 /* The word behind ` key ` in `s`; false where it is missing or nothing ends it (then it may be cut:
  * only the text's end or a blank ends a word). */
 static bool value(const char *s, const char *key, char *out, size_t size)
 {
     size_t len = strlen(key);
-    for (const char *p = strcasestr(s, key); p; p = strcasestr(p + 1, key)) {
-        if ((p > s && p[-1] != ' ') || p[len] != ' ')
+    for (const char *p = s; p; p = next_word(p)) {
+        if (strncasecmp(p, key, len) || p[len] != ' ')
             continue;
         size_t n = strcspn(p + len + 1, " \t\r\n");
         if (!n || n >= size)
@@ -56,6 +62,8 @@ bool gv_nlog_member(const char *text, struct gv_nlog_member *out)
         return false;
     out->rank = whole(text, "rank");
     out->nranks = whole(text, "nranks");
+    if (out->rank < 0 || out->rank >= out->nranks)
+        return false;
     out->nnodes = whole(text, "nNodes");
     out->cuda_dev = whole(text, "cudaDev");
     out->nvml_dev = whole(text, "nvmlDev");
@@ -68,5 +76,5 @@ bool gv_nlog_member(const char *text, struct gv_nlog_member *out)
         gv_nlog_bus_id(bus, out->bus_id);
     out->start = strstr(text, "Init START") != NULL;
     out->complete = strstr(text, "Init COMPLETE") != NULL;
-    return out->rank >= 0 && out->nranks > 0 && out->rank < out->nranks;
+    return true;
 }

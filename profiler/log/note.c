@@ -68,6 +68,8 @@ static bool about_plugin(const char *text)
                                         "ENV/Plugin",          "PROFILER/Plugin",
                                         "Using tuner plugin",  "external tuner plugin",
                                         "external env plugin", "internal tuner"};
+    if (!strcasestr(text, "plugin") && !strcasestr(text, "tuner"))
+        return false;
     for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcasestr(text, words[i]))
             return true;

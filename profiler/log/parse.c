@@ -30,6 +30,27 @@ static void unescape(const char *text, size_t n, char *out)
     out[k] = 0;
 }
 
+/* How many bytes stand for themselves. */
+static size_t plain(const char *text, size_t n)
+{
+    size_t i = 0;
+    while (i < n && text[i] != '[' && text[i] != '\033' && text[i] != '\r' && text[i])
+        i++;
+    return i;
+}
+
+/* The last byte of the escape that begins at `i`, 0 where none does. */
+static size_t escape(const char *text, size_t n, size_t i)
+{
+    size_t at = i + (text[i] == '\033'), digits = at + 1;
+    if (at >= n || text[at] != '[')
+        return 0;
+    while (digits < n && (isdigit((unsigned char)text[digits]) || text[digits] == ';'))
+        digits++;
+    bool ends = digits < n && isalpha((unsigned char)text[digits]);
+    return ends && (text[i] == '\033' || text[digits] == 'm') ? digits : 0;
+}
+
 /* One line without escapes ("\033[4m", and "[4m" where the first byte was lost) and without bytes
  * that are no text. `out` has room for n + 1. */
 static void clean(const char *text, size_t n, char *out)
@@ -41,14 +62,15 @@ static void clean(const char *text, size_t n, char *out)
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        size_t at = i + (text[i] == '\033');
-        size_t digits = at + 1;
-        while (at < n && text[at] == '[' && digits < n &&
-               (isdigit((unsigned char)text[digits]) || text[digits] == ';'))
-            digits++;
-        if (at < n && text[at] == '[' && digits < n && isalpha((unsigned char)text[digits]) &&
-            (text[i] == '\033' || text[digits] == 'm')) {
-            i = digits;
+        size_t run = plain(text + i, n - i);
+        memcpy(out + k, text + i, run);
+        k += run;
+        i += run;
+        if (i == n)
+            break;
+        size_t behind = escape(text, n, i);
+        if (behind) {
+            i = behind;
             continue;
         }
         if (text[i] != '\r' && text[i] != '\033')
@@ -77,29 +99,107 @@ static void count_label(struct label_count *c, const char *label)
 
 typedef void (*line_fn)(struct gv_nlog_reader *r, char *line, unsigned number, void *data);
 
-static void
-each_line(struct gv_nlog_reader *r, const char *text, size_t len, line_fn fn, void *data)
+/* Where the log's bytes come from: memory, or a file that is read piece by piece, so that a log of
+ * any size takes the same memory. */
+struct source {
+    const char *text;
+    int fd; /* -1: all of it is in `text` */
+    size_t len, at;
+    char *piece;
+    bool failed;
+};
+
+#define PIECE ((size_t)1 << 20)
+
+/* The next bytes; NULL where there are no more. */
+static const char *next_piece(struct source *s, size_t *n)
 {
-    unsigned number = 0;
-    char *line = NULL;
-    size_t room = 0;
-    for (size_t at = 0; at < len && !r->no_memory;) {
-        const char *end = memchr(text + at, '\n', len - at);
-        size_t n = end ? (size_t)(end - text) - at : len - at;
-        if (n + 1 > room) {
-            char *more = realloc(line, room = n * 2 + 1);
-            if (!more) {
-                r->no_memory = true;
-                break;
-            }
-            line = more;
-        }
-        clean(text + at, n, line);
-        fn(r, line, ++number, data);
-        at += n + 1;
+    *n = s->len - s->at;
+    const char *text = s->text + (s->fd < 0 ? s->at : 0);
+    if (*n && s->fd >= 0) {
+        ssize_t got;
+        do
+            got = pread(s->fd, s->piece, *n < PIECE ? *n : PIECE, (off_t)s->at);
+        while (got < 0 && errno == EINTR);
+        s->failed |= got <= 0;
+        *n = got > 0 ? (size_t)got : 0;
+        text = s->piece;
     }
+    s->at += *n;
+    return *n ? text : NULL;
+}
+
+/* A line as it grows over pieces, and where its clean form goes. */
+struct growing {
+    char *raw, *line;
+    size_t len, raw_room, line_room;
+};
+
+static bool room_for(char **buffer, size_t *room, size_t need)
+{
+    if (need <= *room)
+        return true;
+    char *more = realloc(*buffer, need * 2);
+    if (!more)
+        return false;
+    *buffer = more;
+    *room = need * 2;
+    return true;
+}
+
+static bool append(struct growing *g, const char *text, size_t n)
+{
+    if (!room_for(&g->raw, &g->raw_room, g->len + n + 1))
+        return false;
+    memcpy(g->raw + g->len, text, n);
+    g->len += n;
+    return true;
+}
+
+/* `text` need not end in a zero. */
+static bool one_line(
+    struct gv_nlog_reader *r, struct growing *g, const char *text, size_t n, line_fn fn,
+    unsigned number, void *data)
+{
+    if (!room_for(&g->line, &g->line_room, n + 1))
+        return false;
+    clean(text, n, g->line);
+    fn(r, g->line, number, data);
+    return true;
+}
+
+/* The lines that end in this piece; what is left of it is kept. */
+static bool lines_of(
+    struct gv_nlog_reader *r, struct growing *g, const char *text, size_t n, line_fn fn,
+    unsigned *number, void *data)
+{
+    const char *end;
+    for (; n && (end = memchr(text, '\n', n)); n -= (size_t)(end + 1 - text), text = end + 1) {
+        size_t len = (size_t)(end - text);
+        bool whole = !g->len;
+        if (!whole && !append(g, text, len))
+            return false;
+        if (!one_line(r, g, whole ? text : g->raw, whole ? len : g->len, fn, ++*number, data))
+            return false;
+        g->len = 0;
+    }
+    return append(g, text, n);
+}
+
+static void each_line(struct gv_nlog_reader *r, struct source *s, line_fn fn, void *data)
+{
+    struct growing g = {0};
+    unsigned number = 0;
+    const char *text;
+    size_t n;
+    s->at = 0;
+    while (!r->no_memory && (text = next_piece(s, &n)))
+        r->no_memory |= !lines_of(r, &g, text, n, fn, &number, data);
+    if (g.len && !r->no_memory)
+        r->no_memory |= !one_line(r, &g, g.raw, g.len, fn, ++number, data);
     r->log->lines = number;
-    free(line);
+    free(g.raw);
+    free(g.line);
 }
 
 /* Calls `fn` for each entry of a line; two may be glued. */
@@ -108,7 +208,7 @@ static void count_line(struct gv_nlog_reader *r, char *line, unsigned number, vo
     struct gv_nlog_line one;
     struct gv_nlog_hop hop;
     (void)r, (void)number;
-    if (gv_nlog_line(line, &one, NULL) && gv_nlog_hop(one.text, &hop)) {
+    if (strstr(line, "->") && gv_nlog_line(line, &one, NULL) && gv_nlog_hop(one.text, &hop)) {
         count_label(data, hop.from_label);
         count_label(data, hop.to_label);
     }
@@ -134,8 +234,8 @@ static int thread_of(struct gv_nlog_reader *r, const struct gv_nlog_line *line)
 
 static void version(struct gv_nlog *log, const char *text)
 {
-    const char *at = strstr(text, "NCCL version ");
-    if (!at || !isdigit((unsigned char)at[13]) || *log->nccl)
+    const char *at = *log->nccl ? NULL : strstr(text, "NCCL version ");
+    if (!at || !isdigit((unsigned char)at[13]))
         return;
     int n = (int)strspn(at + 13, "0123456789.+cudarc-");
     while (n && (at[13 + n - 1] == '.' || at[13 + n - 1] == '-'))
@@ -155,7 +255,9 @@ static void take_line(struct gv_nlog_reader *r, char *line, unsigned number, voi
         return;
     r->log->nccl_lines++;
     int thread = thread_of(r, &one);
-    if (thread >= 0 && gv_nlog_member(one.text, &member))
+    if (strstr(one.text, ": opCount ")) /* a call: most lines are, and nothing is kept of them */
+        ;
+    else if (thread >= 0 && gv_nlog_member(one.text, &member))
         gv_nlog_take_member(r, thread, &member, number);
     else if (thread >= 0 && gv_nlog_event(one.text, &event))
         gv_nlog_take_event(r, thread, &event);
@@ -216,7 +318,7 @@ static void link_decisions(struct gv_nlog *log)
     }
 }
 
-struct gv_nlog *gv_nlog_parse(const char *text, size_t len, const char *name, struct gv_error *err)
+static struct gv_nlog *parse(struct source *source, const char *name, struct gv_error *err)
 {
     struct gv_nlog_reader r = {.name = name, .log = calloc(1, sizeof(*r.log))};
     struct label_count labels = {0};
@@ -224,48 +326,37 @@ struct gv_nlog *gv_nlog_parse(const char *text, size_t len, const char *name, st
         gv_error_set(err, "out of memory");
         return NULL;
     }
-    each_line(&r, text, len, count_line, &labels);
+    each_line(&r, source, count_line, &labels);
     r.bus_labels = labels.bus || (labels.small && labels.round == labels.small);
-    each_line(&r, text, len, take_line, NULL);
+    each_line(&r, source, take_line, NULL);
     gv_nlog_finish(&r);
     bool failed = hand_over(&r) || r.no_memory;
     release(&r);
     if (!failed)
         link_decisions(r.log);
-    if (failed || !r.log->nccl_lines) {
-        gv_error_at(
-            err, name, 0, 0, "%s",
-            failed ? "out of memory"
-                   : "no line of NCCL is in it: run the job with NCCL_DEBUG=INFO and keep its "
-                     "output");
-        gv_nlog_free(r.log);
-        return NULL;
-    }
-    return r.log;
+    if (!failed && !source->failed && r.log->nccl_lines)
+        return r.log;
+    gv_error_at(
+        err, name, 0, 0, "%s",
+        failed ? "out of memory"
+        : source->failed
+            ? "it could not be read whole"
+            : "no line of NCCL is in it: run the job with NCCL_DEBUG=INFO and keep its "
+              "output");
+    gv_nlog_free(r.log);
+    return NULL;
 }
 
-static char *read_all(int fd, size_t size)
+struct gv_nlog *gv_nlog_parse(const char *text, size_t len, const char *name, struct gv_error *err)
 {
-    char *text = malloc(size + 1);
-    size_t n = 0;
-    while (text && n < size) {
-        ssize_t got = read(fd, text + n, size - n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        n += (size_t)got;
-    }
-    if (text && n < size) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    struct source source = {.text = text, .fd = -1, .len = len};
+    return parse(&source, name, err);
 }
 
 struct gv_nlog *gv_nlog_read(const char *path, struct gv_error *err)
 {
     struct stat st;
+    struct gv_nlog *log = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         gv_error_at(err, path, 0, 0, "%m");
@@ -276,14 +367,13 @@ struct gv_nlog *gv_nlog_read(const char *path, struct gv_error *err)
         close(fd);
         return NULL;
     }
-    char *text = read_all(fd, (size_t)st.st_size);
-    close(fd);
-    struct gv_nlog *log = NULL;
-    if (text)
-        log = gv_nlog_parse(text, (size_t)st.st_size, path, err);
+    struct source source = {.fd = fd, .len = (size_t)st.st_size, .piece = malloc(PIECE)};
+    if (source.piece)
+        log = parse(&source, path, err);
     else
-        gv_error_at(err, path, 0, 0, "it could not be read whole");
-    free(text);
+        gv_error_set(err, "out of memory");
+    free(source.piece);
+    close(fd);
     return log;
 }
 
