@@ -28,6 +28,9 @@ void gv_text_finish(struct gv_text *t);
 /* Makes the tag of a launcher or a log collector at the line's beginning blank ("[1,0]<stdout>:",
  * "0: ", a time stamp). */
 void gv_untag(char *line);
+/* The same for a tag that is not known: what stands before the first line of a result (a logger's
+ * stamp, a process) is taken from all lines that begin alike. */
+void gv_untag_all(struct gv_text *t);
 
 /* Splits `line` (changed) at blanks; with `separator` ('\t', '|', ',') at that, words trimmed and
  * empty ones kept. Returns the number, GV_MAX_WORDS at most. */

@@ -78,3 +78,44 @@ void gv_untag(char *line)
         line += strspn(line, " ");
     }
 }
+
+/* Length of what `line` has of `tag`, numbers being alike whatever they are; 0 where it differs. */
+static size_t alike(const char *line, const char *tag, size_t n)
+{
+    const char *p = line, *end = tag + n;
+    while (tag < end) {
+        const char *set = isdigit((unsigned char)*tag) ? "0123456789" : *tag == ' ' ? " " : NULL;
+        size_t here = set ? strspn(p, set) : *p == *tag;
+        if (!here)
+            return 0;
+        p += here;
+        tag += set ? strspn(tag, set) : 1;
+    }
+    return (size_t)(p - line);
+}
+
+/* Where a result's first line begins behind something else; NULL where it does not. */
+static const char *behind(const char *line)
+{
+    static const char *const firsts[] = {
+        "# nThread ", "nvbandwidth Version", "[P2P (Peer-to-Peer) GPU"};
+    for (unsigned i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+        const char *at = strstr(line, firsts[i]);
+        if (at && at - line < 100 && line + strspn(line, " \t>#`") < at)
+            return at;
+    }
+    return NULL;
+}
+
+void gv_untag_all(struct gv_text *t)
+{
+    char tag[100];
+    size_t n = 0;
+    for (int i = 0; i < t->n && !n; i++) {
+        const char *at = behind(t->lines[i]);
+        n = at ? (size_t)(at - t->lines[i]) : 0;
+        memcpy(tag, t->lines[i], n);
+    }
+    for (int i = 0; i < t->n && n; i++)
+        memset(t->lines[i], ' ', alike(t->lines[i], tag, n));
+}

@@ -60,6 +60,7 @@ int gv_text_init(struct gv_text *t, const char *raw, size_t len, const char *pat
         }
         p = end;
     }
+    gv_untag_all(t);
     return 0;
 }
 
