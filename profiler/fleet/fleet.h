@@ -12,6 +12,10 @@ int gv_fleet_take_text(
 /* A text that may hold several profiles. */
 int gv_fleet_take_stream(
     struct gv_fleet *fleet, const char *text, size_t len, const char *name, struct gv_error *err);
+/* tags.c: whether a text is what Open MPI tagged by rank, and such a text. */
+bool gv_fleet_is_tagged(const char *text);
+int gv_fleet_take_tagged(
+    struct gv_fleet *fleet, const char *text, const char *name, struct gv_error *err);
 /* Notes a profile that could not be read. */
 int gv_fleet_unread(struct gv_fleet *fleet, const struct gv_error *why);
 

@@ -1,6 +1,6 @@
 /* Several profiles in one text, as they are collected from many hosts: one after another (Ansible,
- * a loop over ssh), or line by line with a label in front (srun --label, mpirun --tag-output, pdsh,
- * clush). A label is whatever stands before "gv100_profile:", so no launcher needs a rule of its
+ * a loop over ssh), or line by line with a label in front (srun --label, pdsh, clush; mpirun is in
+ * tags.c). A label is whatever stands before "gv100_profile:", so no launcher needs a rule of its
  * own. Lines without one belong together. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,7 +207,8 @@ static int one_label(struct stream *s, int label, struct document *d)
         if (where != INSIDE ? outside(s, d, &where, i) : add_line(s, d, i))
             return -1;
         if (where == INSIDE && starts(l, LAST_LINE)) {
-            where = OUTSIDE;
+            /* what Ansible adds before the next host's head is about that one */
+            where = *d->host ? SAID : OUTSIDE;
             if (finish(s, d))
                 return -1;
         }
@@ -221,6 +222,8 @@ int gv_fleet_take_stream(
     struct stream s = {.name = name, .fleet = fleet, .err = err};
     struct document d = {0};
     int rc = strlen(text) != len ? gv_error_at(err, name, 0, 0, "it is no text") : 0;
+    if (!rc && gv_fleet_is_tagged(text))
+        return gv_fleet_take_tagged(fleet, text, name, err);
     if (!rc)
         rc = split_lines(&s, text) || label_all(&s) ? -1 : 0;
     for (int label = -1; !rc && label < s.nlabels; label++)

@@ -68,16 +68,31 @@ def labelled(*texts, label):
     return "".join(r[k] + "\n" for k in range(max(map(len, rows))) for r in rows if k < len(r))
 
 
+def pieces(*texts, size):
+    """As Open MPI 4.1.4 tags what it got in one piece: the tag at each line's begin and, where a piece
+    ends inside a line, again in the middle of it."""
+    out, at = "", [0] * len(texts)
+    while any(at[i] < len(t) for i, t in enumerate(texts)):
+        for i, t in enumerate(texts):
+            part = t[at[i] : at[i] + size]
+            at[i] += size
+            out += "".join(f"[1,{i}]<stdout>:{line}" for line in part.splitlines(True))
+    return out
+
+
 STREAMS = {
     "one after another": (ONE + TWO + THREE, 0, ["a", "b", "c"], ""),
     "with a comment before": ("# collected\n\n" + ONE + "---\n" + TWO, 0, ["a", "b"], ""),
     "srun --label": (labelled(ONE, TWO, THREE, label=lambda i: f" {i}: "), 0, ["a", "b", "c"], ""),
     "mpirun --tag-output": (labelled(ONE, TWO, label=lambda i: f"[1,{i}]<stdout>:"), 0, ["a", "b"], ""),
+    "mpirun, lines in pieces": (pieces(ONE, TWO, THREE, size=100), 0, ["a", "b", "c"], ""),
+    "mpirun, one rank's is cut": (pieces(ONE, TWO[:300], size=70), 3, ["a"], "standard input, [1,1]<stdout>:"),
     "pdsh": (labelled(ONE, TWO, label=lambda i: f"node{i}: "), 0, ["a", "b"], ""),
     "Windows line ends": (ONE.replace("\n", "\r\n") + TWO, 0, ["a", "b"], ""),
     "Ansible": (f"h1 | CHANGED | rc=0 >>\n{ONE}h2 | CHANGED | rc=0 >>\n{TWO}", 0, ["a", "b"], ""),
     "Ansible, a host fails": (
-        f"h1 | CHANGED | rc=0 >>\n{ONE}h2 | FAILED | rc=1 >>\ncat: /etc/gv100/host.yaml: No such file\n", 3, ["a"],
+        f"h1 | CHANGED | rc=0 >>\n{ONE}\n[ERROR]: Task failed\nOrigin: <adhoc 'command' task>\n\n"
+        "h2 | FAILED | rc=1 >>\ncat: /etc/gv100/host.yaml: No such file\n", 3, ["a"],
         "h2: no profile, but 'cat: /etc/gv100/host.yaml: No such file'",
     ),
     "mixed without labels": (labelled(ONE, TWO, label=lambda i: ""), 3, [], "srun --label"),
