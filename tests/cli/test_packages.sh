@@ -74,6 +74,22 @@ if [ -f "$nccl" ]; then
   done
 fi
 
+# The boot unit: it runs where a profile is for this machine, changed or not, and nowhere else.
+unit=$root/usr/lib/systemd/system/gv100-verify.service
+condition=$(sed -n "s|^ExecCondition=/bin/sh -c '/usr/bin/gv100 \(.*\)'$|$root/usr/bin/gv100 \1|p" "$unit")
+[ -n "$condition" ] || fail "the unit has no condition: $(cat "$unit")"
+grep -qx 'ExecStart=/usr/bin/gv100 verify --if-needed' "$unit" || fail "what the unit starts"
+if [ -x "$GV_BIN_DIR/gv-sysfs" ]; then
+  unit_runs() { GV100_SYSFS=$1 sh -c "$condition" 2>"$t/out"; }
+  mkdir "$t/sys" "$t/no-machine"
+  "$GV_BIN_DIR/gv-sysfs" 4028 "$t/sys"
+  unit_runs "$t/sys" || { cat "$t/out"; fail "the unit does not run on a machine with a profile"; }
+  width=$t/sys/bus/pci/devices/0000:1c:00.0/current_link_width
+  rm "$width" && echo 4 >"$width"
+  unit_runs "$t/sys" || { cat "$t/out"; fail "the unit does not run where a link changed"; }
+  if unit_runs "$t/no-machine"; then fail "the unit runs where there is no profile"; fi
+fi
+
 # Upgrade: the same content under a later version. Nothing is there twice, or lost.
 installed=$(list)
 for deb in "$gv" "$default"; do
