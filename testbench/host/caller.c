@@ -98,8 +98,9 @@ static void report(const char *name, const struct rank *ranks, int n)
         first = i ? first : one;
     }
     gv_str_addf(
-        &text, "%s release=%d result=%d file=%d alltoall=%d transports=%s\n", name, version, result,
-        files == n ? 1 : -files, alltoall, first.eval ? first.eval->transport : "");
+        &text, "%s release=%d result=%d file=%d alltoall=%d choice=%d,%d transports=%s\n", name,
+        version, result, files == n ? 1 : -files, alltoall, first.algorithm, first.protocol,
+        first.eval ? first.eval->transport : "");
     struct out out = {name, &text};
     gv_host_log_each(say, &out);
     fputs(text.data ? text.data : "", stdout); /* one call: others print at the same time */

@@ -8,7 +8,8 @@
 /* Makes a communicator of `gpus` (n of them, CUDA ordinals): a thread for each rank, or `all`:
  * ncclCommInitAll. Runs an AllReduce and an all-to-all on it, ends it, and writes what became of it
  * as one line to stdout:
- *   NAME release=22707 result=0 file=1 alltoall=0 transports=PPPPPP
+ *   NAME release=22707 result=0 file=1 alltoall=0 choice=1,2 transports=PPPPPP
+ * (choice: algorithm and protocol of the AllReduce, by NCCL's numbers)
  * and a line "NAME says ..." for each of the plugin's that its NCCL was given. */
 GV_HOST_API void gv_caller_run(const char *name, const int *gpus, int n, bool all);
 

@@ -1,10 +1,10 @@
 /* gv-nccl-callers: a program whose libraries use NCCLs of their own.
  *
- *   gv-nccl-callers [--together] [--all] [--global] LIBRARY:RELEASE:GPUS...
+ *   gv-nccl-callers [--together] [--all] [--global=N] LIBRARY:RELEASE:GPUS...
  *
  * Opens each library (made of caller.c; a name in this build's lib/host) with RTLD_LOCAL, its NCCL
  * playing RELEASE, and has it make a communicator of GPUS; --together: all at the same time, --all:
- * by ncclCommInitAll, --global: the first library with RTLD_GLOBAL. Made to run in the job's
+ * by ncclCommInitAll, --global: library N (from 0) with RTLD_GLOBAL. Made to run in the job's
  * environment of gv-nccl-host --exec. */
 #include <dlfcn.h>
 #include <limits.h>
@@ -62,21 +62,21 @@ static void *run(void *user)
 int main(int argc, char **argv)
 {
     struct caller callers[MOST] = {0};
-    bool together = false, all = false, global = false;
-    int n = 0;
+    bool together = false, all = false;
+    int n = 0, global = -1;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--together"))
             together = true;
         else if (!strcmp(argv[i], "--all"))
             all = true;
-        else if (!strcmp(argv[i], "--global"))
-            global = true;
+        else if (!strncmp(argv[i], "--global=", 9))
+            global = atoi(argv[i] + 9);
         else if (n == MOST || parse(&callers[n++], argv[i]))
             return 2;
     }
     for (int i = 0; i < n; i++) {
         callers[i].all = all;
-        if (load(&callers[i], global && !i ? RTLD_GLOBAL : RTLD_LOCAL))
+        if (load(&callers[i], i == global ? RTLD_GLOBAL : RTLD_LOCAL))
             return 2;
     }
     for (int i = 0; i < n; i++) {

@@ -9,6 +9,7 @@ import tempfile
 
 BIN = os.environ.get("GV_BIN_DIR") or sys.exit("GV_BIN_DIR is not set: run the tests with ctest")
 SOURCE = os.environ["GV_SOURCE_DIR"]
+SLOW = int(os.environ.get("GV_SLOW", "1"))  # how much longer a sanitizer makes everything
 FAILURES = []
 
 
@@ -24,7 +25,7 @@ def environment(**more):
 
 def gv100(*args, env=None, **how):
     """Runs the command; the result has returncode, stdout and stderr as text."""
-    how.setdefault("timeout", 120)
+    how["timeout"] = how.get("timeout", 120) * SLOW
     return subprocess.run(
         [os.path.join(BIN, "gv100"), *args],
         env=env or environment(),

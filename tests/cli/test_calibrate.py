@@ -9,14 +9,15 @@ import tempfile
 import time
 
 from calibration import GROUPS, OWN, check_groups, check_memory, check_pairs, decisions, near, path_of, profile_of
-from gv_cli import BIN, check, check_in, environment, finish, gv100, gv100_json
+from gv_cli import BIN, SLOW, check, check_in, environment, finish, gv100, gv100_json
 
 
 def test_reference():
     begin = time.monotonic()
     profile, out, done = profile_of("reference")
-    check("under 60 s", time.monotonic() - begin < 60, True)
-    check("under 256 MiB", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 256 << 10, True)
+    check("under 60 s", time.monotonic() - begin < 60 * SLOW, True)
+    if SLOW == 1:  # a sanitizer has memory of its own
+        check("under 256 MiB", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 256 << 10, True)
     check("no warning", done.stderr, "")
     check("virtual", profile["provenance"]["kind"], "virtual")
     check_memory(profile)
@@ -40,7 +41,7 @@ def test_full():
     out = path_of("full-run.yaml")
     begin = time.monotonic()
     done = gv100("calibrate", "--virtual", "4028", "-o", out, timeout=280)
-    check("full run: under 60 s", time.monotonic() - begin < 60, True)
+    check("full run: under 60 s", time.monotonic() - begin < 60 * SLOW, True)
     check("full run", (done.returncode, done.stderr), (0, ""))
     profile = gv100_json("show", "--profile", out)
     check_memory(profile)
@@ -60,13 +61,13 @@ def test_resume_and_interrupt():
     with open(out, "w") as old:
         old.write("an old profile\n")
     command = [os.path.join(BIN, "gv100"), "calibrate", "--virtual", "4028", "-o", out, "--only", OWN]
-    for wait in (0.8, 0.4, 1.6, 0.2, 3.2, 0.1):  # neither before the first figure nor after the last
+    for wait in (0.8, 0.4, 1.6, 0.2, 3.2, 0.1, 6.4, 12.8):  # neither before the first figure nor after the last
         child = subprocess.Popen(
             command, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
         )
         time.sleep(wait)
         child.send_signal(signal.SIGINT)
-        words = child.communicate(timeout=60)[1]
+        words = child.communicate(timeout=60 * SLOW)[1]
         if child.returncode and os.path.exists(out + ".partial"):
             break
         with open(out, "w") as old:

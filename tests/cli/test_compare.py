@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from gv_cli import BIN, SOURCE, check, check_in, environment, finish, gv100
+from gv_cli import BIN, SLOW, SOURCE, check, check_in, environment, finish, gv100
 
 FOLDER = tempfile.TemporaryDirectory(prefix="gv-compare-")
 BEFORE = set(os.listdir("/dev/shm"))
@@ -451,7 +451,7 @@ def struck(signal_number, rank_of, *args):
     time.sleep(1.5)
     os.kill(workers()[rank_of], signal_number)
     since = time.time()
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=120 * SLOW)
     return out, err, process.returncode, time.time() - since
 
 

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from gv_cli import BIN, check, check_in, environment, finish, gv100
+from gv_cli import BIN, SLOW, check, check_in, environment, finish, gv100
 
 
 def libc():
@@ -115,7 +115,7 @@ def test_signals_are_passed_on():
             check(f"{sig.name} ready", job.stdout.readline(), "ready\n")
             job.send_signal(sig)
             check(f"{sig.name} reached the command", job.stdout.readline(), "got\n")
-            check(f"{sig.name} status", job.wait(timeout=30), 5)
+            check(f"{sig.name} status", job.wait(timeout=30 * SLOW), 5)
 
 
 def test_log_file():

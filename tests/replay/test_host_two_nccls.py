@@ -3,8 +3,10 @@ communicator gets its own plan. And an NCCL that is linked statically: its calls
 where a slot of the plugin is in use, the log says so."""
 import os
 import subprocess
+import tempfile
 
 from gvhost import *
+from host_profile import profile
 
 P6, P10 = "P" * 6, "P" * 10
 # how, then release and GPUs of each library
@@ -56,8 +58,15 @@ for first, second in PRELOAD:
     communicators(f"{first} and {second}, the same GPUs", found, ("first", first, P6), ("second", second, P6))
 
 # Whoever comes second finds the calls of the first in the global scope, as without the plugin.
-found = job("2.27.7", "gv-nccl-callers", "--global", "first:2.27.7:0-5", "second:2.23.4:0-9")
+found = job("2.27.7", "gv-nccl-callers", "--global=0", "first:2.27.7:0-5", "second:2.23.4:0-9")
 communicators("a global NCCL", found, ("first", "2.27.7", P6), ("second", "2.27.7", P10))
+check("a global NCCL made the second communicator", any("GPUs 0-9: p2p" in l for l in found["second"]["says"]), True)
+
+# Whoever was bound to its own before stays with it.
+found = job("2.27.7", "gv-nccl-callers", "--global=1", "second:2.23.4:0-9", "first:2.27.7:0-5")
+communicators("a global NCCL that comes later", found, ("first", "2.27.7", P6), ("second", "2.23.4", P10))
+check("both made their own", ["GPUs 0-9: p2p" in " ".join(found["second"]["says"]),
+                              "GPUs 0-5: p2p" in " ".join(found["first"]["says"])], [True, True])
 
 # One by its env plugin, the other by preload: both variables, as for an unknown release.
 for how in ([], ["--together"]):
@@ -65,6 +74,13 @@ for how in ([], ["--together"]):
     communicators(f"preload and env plugin {how}", found, ("first", "2.27.3", P6), ("second", "2.28.9", P10))
     found = job("2.28.9", "gv-nccl-callers", *how, "first:2.30.7:0-5", "second:2.28.9:0-9")
     communicators(f"two env plugins {how}", found, ("first", "2.30.7", P6), ("second", "2.28.9", P10))
+
+# Tables hold for the release that was measured, whichever NCCL came last.
+with tempfile.TemporaryDirectory() as folder:
+    path = profile(folder, "2.30.7", ["0-10"])
+    for how in ([], ["--together"]):
+        found = job("2.28.9", "gv-nccl-callers", *how, "first:2.30.7:0-10", "second:2.28.9:0-10", GV100_PROFILE=path)
+        check(f"the table of one release {how}", [found[n]["choice"] for n in ("first", "second")], ["0,0", "1,2"])
 
 # Linked statically: up to 2.28.6 nothing can be interposed; later ones load the env plugin themselves.
 for release in OLD:
