@@ -58,10 +58,15 @@ static const char *end_of_rank(const char *s, int *rank, char label[24])
     return s + 2 + n;
 }
 
+/* Also as web pages write it. */
 static const char *arrow(const char *s)
 {
+    static const char *const arrows[] = {"->", "-&gt;", "\xe2\x86\x92"};
     s = blanks(s);
-    return !strncmp(s, "->", 2) ? blanks(s + 2) : NULL;
+    for (unsigned i = 0; i < sizeof(arrows) / sizeof(arrows[0]); i++)
+        if (!strncmp(s, arrows[i], strlen(arrows[i])))
+            return blanks(s + strlen(arrows[i]));
+    return NULL;
 }
 
 static const struct {

@@ -91,6 +91,9 @@ bool gv_nlog_line(char *line, struct gv_nlog_line *out, char **rest)
     out->text = mark + len;
     while (*out->text == ' ')
         out->text++;
+    if (*line == '|') /* a row of a Markdown table */
+        for (char *end = mark + strlen(mark); end > out->text && strchr(" |", end[-1]); end--)
+            end[-1] = 0;
     /* Two ranks wrote at once: what is behind the second one's host belongs to it. */
     size_t len2 = 0;
     struct gv_nlog_line other;
