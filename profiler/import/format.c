@@ -137,7 +137,7 @@ static unsigned printed(const char *s)
 static unsigned detect(const char *s)
 {
     s += strspn(s, " \t\r\n");
-    if (*s == '<')
+    if (*s == '<' && markup(s) != GV_IMPORT_AUTO)
         return 1u << markup(s);
     if (*s == '{')
         return 1u

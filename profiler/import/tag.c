@@ -104,7 +104,10 @@ static const char *behind(const char *line)
         if (at && at - line < 100 && line + strspn(line, " \t>#`") < at)
             return at;
     }
-    return NULL;
+    const char *gpu = strstr(line, "GPU0"); /* the heading of topo -m */
+    const char *next = gpu ? gpu + 4 + strspn(gpu + 4, " \t") : line;
+    bool heading = gpu && next > gpu + 4 && (!strncmp(next, "GPU1", 4) || !strncmp(next, "CPU", 3));
+    return heading && gpu - line < 100 && line + strspn(line, " \t>#`|") < gpu ? gpu : NULL;
 }
 
 void gv_untag_all(struct gv_text *t)
@@ -114,6 +117,8 @@ void gv_untag_all(struct gv_text *t)
     for (int i = 0; i < t->n && !n; i++) {
         const char *at = behind(t->lines[i]);
         n = at ? (size_t)(at - t->lines[i]) : 0;
+        while (n && strchr(" \t", t->lines[i][n - 1]))
+            n--;
         memcpy(tag, t->lines[i], n);
     }
     for (int i = 0; i < t->n && n; i++)
