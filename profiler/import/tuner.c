@@ -202,7 +202,7 @@ static bool is_heading(const struct reader *r)
  * a row has with a number second. */
 bool gv_import_is_tuner(const char *row)
 {
-    size_t length = strcspn(row, "\n"), first = strspn(row, " \t"), cells = 1;
+    size_t length = strcspn(row, "\n"), first = strspn(row, " \t\""), cells = 1;
     const char *comma = memchr(row, ',', length);
     if (!comma)
         return false;
@@ -210,12 +210,12 @@ bool gv_import_is_tuner(const char *row)
         return true;
     for (size_t i = 0; i < length; i++)
         cells += row[i] == ',';
-    const char *second = comma + 1 + strspn(comma + 1, " \t");
+    const char *second = comma + 1 + strspn(comma + 1, " \t\"");
     if (!strspn(second, "-0123456789") || row + first == comma)
         return false;
     for (int i = 0; i < 5; i++)
         if (!strncasecmp(row + first, op_words[i], strlen(op_words[i])) &&
-            strcspn(row + first, " \t,") == strlen(op_words[i]))
+            strcspn(row + first, " \t,\"") == strlen(op_words[i]))
             return true;
     return cells >= PIPE_OPS;
 }
@@ -232,6 +232,8 @@ int gv_import_tuner(struct gv_import *im, struct gv_text *t, struct gv_error *er
             rc = gv_import_no_memory(err);
         else if (room[strspn(room, " \t")] && room[strspn(room, " \t")] != '#') {
             r.n = gv_words(room, ',', r.w);
+            while (r.n && !*r.w[r.n - 1].s) /* a spreadsheet's empty cells, as that plugin has it */
+                r.n--;
             rc = first && is_heading(&r) ? 0 : row(&r);
             first = false;
         }

@@ -378,6 +378,8 @@ def test_tuner():
     narrow = "allreduce,0,99,ring,ll,-1,1,2\nallreduce,0,99,tree,ll,-1,1,-1\n"
     check("narrow before wide", len(gv100_json("import", write("n.conf", narrow))["sources"][0]["tuner"]), 2)
     refused("wide before narrow", "".join(reversed(narrow.splitlines(True))), ":2:11", "those of line 1")
+    check("empty cells behind", len(gv100_json("import", write("s.conf", row.replace("\n", ",,\n")))["sources"][0]["tuner"]), 1)
+    refused("quotes", '"allreduce","0","9","ring","ll","-1","-1","-1"\n', ":1:1", "did you mean 'allreduce'")
     refused("a row twice", row + row, ":2:", "those of line 1")
     refused("remarks alone", "# allreduce,0,9,ring,ll,-1,-1,-1\n", "", "none of the formats")
     done = gv100("import", write("r.conf", row), "-o", os.path.join(TMP.name, "none.yaml"))
