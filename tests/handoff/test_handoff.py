@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.environ["GV_SOURCE_DIR"], "tests/cli"))
-from gv_cli import BIN, SOURCE, check, check_in, environment, finish, gv100  # noqa: E402
+from gv_cli import BIN, SLOW, SOURCE, check, check_in, environment, finish, gv100  # noqa: E402
 
 LIB = os.environ["GV_LIB_DIR"]
 FOLDER = tempfile.TemporaryDirectory(prefix="gv-handoff-")
@@ -44,7 +44,7 @@ def job(*args, fault="", machine="2x2080ti", program="gv-handoff-job", **more):
             out.write(fault + "\n")
     done = subprocess.run(
         [os.path.join(BIN, program), "--driver", f"{LIB}/virtual/libcuda.so.1", *args],
-        env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+        env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120 * SLOW, check=False,
     )
     check(f"{args}: nothing on stderr", done.stderr, "")
     return json.loads(done.stdout)

@@ -9,6 +9,7 @@ import time
 
 BIN, LIB = os.environ["GV_BIN_DIR"], os.environ["GV_LIB_DIR"]
 PLUGIN = os.path.join(LIB, "libnccl-tuner-gv100.so")
+SLOW = int(os.environ.get("GV_SLOW", "1"))  # how much longer a sanitizer makes everything
 FULL = os.environ.get("GV_TORTURE_FULL") == "1"
 
 failed = []
@@ -25,7 +26,7 @@ def run(*command, preload=None, env=None):
     e.update(env or {})
     if preload:
         e["LD_PRELOAD"] = preload
-    done = subprocess.run(command, env=e, stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
+    done = subprocess.run(command, env=e, stdin=subprocess.DEVNULL, capture_output=True, timeout=120 * SLOW,
                           check=False)
     return done.returncode, done.stdout, done.stderr
 
