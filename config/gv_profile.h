@@ -141,6 +141,7 @@ struct gv_profile_path {
     struct gv_figure write_gbs, read_gbs, both_ways_gbs, latency_us, loaded_write_gbs;
     struct gv_figure
         host_path_gbs; /* through host memory, for pairs without P2P; never a P2P figure */
+    char acs[96];      /* "off"; the bridges at which ACS redirects P2P; "unknown"; "" not said */
     char note[96];
     char source[200]; /* imported: files and lines, "topo.txt:4, p2p.txt:31" */
 };
@@ -219,6 +220,16 @@ struct gv_profile_policy {
     unsigned operations; /* GV_OP_BITs the jobs of this machine use; 0: any */
 };
 
+/* What the host was when it was measured, beside its GPUs: what decides whether P2P works, or moves
+ * figures. Kernel and container are in the provenance. */
+struct gv_profile_host {
+    char cpu_model[96]; /* "" not said */
+    char iommu[32];     /* "off", or the type of the GPUs' groups ("identity", "DMA", "DMA-FQ"),
+                           "unknown"; "" not said */
+    int shm_mib;        /* size of /dev/shm, -1 not known */
+    int peers;          /* connections that one GPU held at once, -1 not known */
+};
+
 struct gv_profile_provenance {
     enum gv_provenance_kind kind;
     char date[16], driver[32], cuda[16], nccl[16], tool[64], nccl_tests[32], source[160],
@@ -232,6 +243,7 @@ struct gv_profile {
     int ngpus;
     char cpu_vendor[16]; /* "intel", "amd", "arm", ...; "" not known */
     struct gv_profile_provenance provenance;
+    struct gv_profile_host host;
     struct gv_profile_memory *memory;
     int nmemory;
     struct gv_profile_host_link *host_links;

@@ -70,6 +70,22 @@ static OBJECT(
     provenance_object, gv_profile_provenance, "provenance", provenance_fields, NULL,
     "Where the figures come from.");
 
+static const struct gv_field host_fields[] = {
+    TEXT(gv_profile_host, cpu_model, DOC "Processor, as the host names it."),
+    TEXT(
+        gv_profile_host, iommu,
+        DOC "`off`, or how the IOMMU treats the GPUs: identity, DMA, DMA-FQ (these translate); or "
+            "`unknown`."),
+    INT(gv_profile_host, shm_mib, 0, 1e9, -1,
+        DOC "Size of /dev/shm in MiB; left out where not known."),
+    INT(gv_profile_host, peers, 0, GV_MAX_GPUS, -1,
+        DOC "P2P connections that the first GPU held at once (CUDA allows 8); left out where not "
+            "tried."),
+};
+static OBJECT(
+    host_object, gv_profile_host, "host", host_fields, NULL,
+    "The host when it was measured. `gv100 check` compares it with what it finds.");
+
 static const struct gv_field memory_fields[] = {
     PLAIN(gv_profile_memory, gpus, GV_T_GPUS, REQUIRED, DOC "GPUs that the figures hold for."),
     NUMBER(gv_profile_memory, theoretical_gbs, 1e9, NAN, DOC "Bus width times clock, in GB/s."),
@@ -134,6 +150,10 @@ static const struct gv_field path_fields[] = {
     FIGURE(
         gv_profile_path, host_path_gbs,
         DOC "Copy through host memory in GB/s, for pairs without P2P; never a P2P figure."),
+    TEXT(
+        gv_profile_path, acs,
+        DOC "`off`, or the bridges between them at which PCIe access control redirects P2P, or "
+            "`unknown` (only root may read it)."),
     TEXT(gv_profile_path, note, DOC "A remark for people."),
     TEXT(gv_profile_path, source, DOC "File and line that imported figures are from."),
 };
@@ -314,6 +334,8 @@ static const struct gv_field profile_fields[] = {
     SECTION(
         "provenance", offsetof(struct gv_profile, provenance), &provenance_object, REQUIRED,
         DOC "Where the figures come from."),
+    SECTION(
+        "host", offsetof(struct gv_profile, host), &host_object, DOC "The host around the GPUs."),
     LIST(gv_profile, memory, 1024, &memory_object, DOC "Memory bandwidth."),
     LIST(gv_profile, host_links, 1024, &host_link_object, DOC "Host links."),
     LIST(gv_profile, paths, 8192, &path_object, DOC "Paths between GPUs."),

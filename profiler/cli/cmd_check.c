@@ -6,6 +6,7 @@
 #include "profiler/cli/cli.h"
 #include "profiler/cli/text.h"
 #include "config/gv_machine.h"
+#include "profiler/probe/gv_host_facts.h"
 
 struct input {
     const char *profile, *machine;
@@ -103,10 +104,68 @@ static void one_gpu(
 #undef FIELD
 }
 
+/* "unknown" is what it says. */
+static const char *known(const char *text)
+{
+    return strcmp(text, "unknown") ? text : "";
+}
+
+/* A value that moves figures and decides nothing. */
+static void note_text(struct report *r, const char *field, const char *profile, const char *here)
+{
+    bool both = profile[0] && here[0];
+    add(r, field, profile[0] ? profile : "-", here[0] ? here : "-",
+        !both                    ? UNKNOWN
+        : !strcmp(profile, here) ? SAME
+                                 : NOTED);
+}
+
+static void note_number(struct report *r, const char *field, int profile, long here)
+{
+    char a[24] = "", b[24] = "";
+    if (profile >= 0)
+        snprintf(a, sizeof(a), "%d", profile);
+    if (here >= 0)
+        snprintf(b, sizeof(b), "%ld", here);
+    note_text(r, field, a, b);
+}
+
+/* Access control on the way between two GPUs decides whether their P2P works. */
+static void
+acs(struct report *r, const char *sysfs, const struct gv_profile *p, const struct gv_machine *m,
+    const int *map)
+{
+    char field[48], here[96];
+    for (int a = 0; a < m->ngpus; a++)
+        for (int b = a + 1; b < m->ngpus; b++) {
+            const struct gv_profile_path *path =
+                map[a] < 0 || map[b] < 0 ? NULL : gv_profile_path_of(p, map[a], map[b]);
+            if (!path || !path->acs[0])
+                continue;
+            gv_host_acs_between(sysfs, m->gpus[a].bus_id, m->gpus[b].bus_id, here, sizeof(here));
+            snprintf(field, sizeof(field), "ACS between GPU %d and %d", a, b);
+            add_text(r, field, known(path->acs), known(here));
+        }
+}
+
+static void compare_host(
+    struct report *r, const char *sysfs, const struct gv_profile *p, const struct gv_machine *m,
+    const int *map)
+{
+    struct gv_host_facts f;
+    gv_host_facts_read(sysfs, m->replayed, m->gpus[0].bus_id, &f);
+    add_text(r, "IOMMU", known(p->host.iommu), known(f.iommu));
+    acs(r, sysfs, p, m, map);
+    note_text(r, "processor", p->host.cpu_model, f.cpu_model);
+    note_number(r, "/dev/shm MiB", p->host.shm_mib, f.shm_mib);
+    note_text(r, "kernel", p->provenance.kernel, f.kernel);
+    note_text(r, "container", p->provenance.container, f.container);
+}
+
 /* GPUs pair up in PCI order where the profile does not match, so that every difference is named and
  * not only the first. */
 static void compare(
-    struct report *r, const struct gv_profile *p, const struct gv_machine *m,
+    struct report *r, const char *sysfs, const struct gv_profile *p, const struct gv_machine *m,
     struct gv_error *mismatch)
 {
     int map[GV_MAX_GPUS];
@@ -123,6 +182,7 @@ static void compare(
         !known                       ? UNKNOWN
         : !strcmp(driver, m->driver) ? SAME
                                      : NOTED);
+    compare_host(r, sysfs, p, m, map);
     if (!matches && !r->differences)
         add(r, "match", gv_match_name(p->match), "no", DIFFERS);
     if (matches)
@@ -160,7 +220,7 @@ static int report(
     struct gv_error mismatch = {0};
     const char *const head[] = {"field", "profile", "this machine", ""};
     gv_text_row(&r.text, head, GV_DIM);
-    compare(&r, p, m, &mismatch);
+    compare(&r, in->machine ? in->machine : gv_sysfs_root(), p, m, &mismatch);
     int status = r.differences ? GV_EXIT_NO : GV_EXIT_OK;
     if (!in->json) {
         print(&r, p, &mismatch);
@@ -214,7 +274,9 @@ static const struct argp argp = {
     "profile that does not match is never used on the machine."
     "\v"
     "Without --profile, the one that matches is looked up; none is a difference. A field that one "
-    "of both does not know is not compared. A newer driver alone is noted and does not count.\n"
+    "of both does not know is not compared. IOMMU and ACS on the way between two GPUs count; "
+    "another "
+    "driver, kernel, container, processor or /dev/shm is noted and does not.\n"
     "\n"
     "Example:\n"
     "  gv100 check --profile 4028 || echo not this kind of machine\n",

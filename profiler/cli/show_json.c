@@ -109,8 +109,17 @@ static json_t *path(const struct gv_profile_path *p)
     json_object_set_new(o, "loaded_write_gbs", figure(&p->loaded_write_gbs));
     json_object_set_new(o, "latency_us", figure(&p->latency_us));
     json_object_set_new(o, "host_path_gbs", figure(&p->host_path_gbs));
+    json_object_set_new(o, "acs", text(p->acs));
     json_object_set_new(o, "note", text(p->note));
     return o;
+}
+
+static json_t *host(const struct gv_profile_host *h)
+{
+    return json_pack(
+        "{s:o, s:o, s:o, s:o}", "cpu_model", text(h->cpu_model), "iommu", text(h->iommu), "shm_mib",
+        h->shm_mib < 0 ? json_null() : json_integer(h->shm_mib), "peers",
+        h->peers < 0 ? json_null() : json_integer(h->peers));
 }
 
 static json_t *run(const struct gv_profile_run *r)
@@ -207,6 +216,7 @@ json_t *gv_show_json(const struct gv_profile *p, const char *path_name)
     json_object_set_new(o, "match", json_string(gv_match_name(p->match)));
     json_object_set_new(o, "cpu_vendor", text(p->cpu_vendor));
     json_object_set_new(o, "provenance", provenance(&p->provenance));
+    json_object_set_new(o, "host", host(&p->host));
     LIST(o, "gpus", gpu, p->gpus, p->ngpus);
     LIST(o, "memory", memory, p->memory, p->nmemory);
     LIST(o, "host_links", host_link, p->host_links, p->nhost_links);

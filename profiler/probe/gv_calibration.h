@@ -145,8 +145,7 @@ void gv_shape_read(struct gv_calibration *cal);
 int gv_shape_groups(const struct gv_calibration *cal, gv_gpuset out[GV_MAX_GPUS]);
 /* The ring that follows the nearest neighbour from the first GPU on. Returns its length. */
 int gv_shape_ring(const struct gv_calibration *cal, gv_gpuset gpus, int out[GV_MAX_GPUS]);
-/* Bridges between the two, the GPUs' own ports included, at which ACS redirects P2P, as a list; or
- * "unknown" where none can be read. "" none does. Returns `out`. */
+/* gv_host_acs_between of two GPUs. */
 const char *gv_shape_acs(const struct gv_calibration *cal, int a, int b, char *out, size_t size);
 /* Whether NCCL pairs them by default: PXB or nearer, or NVLink. */
 bool gv_shape_default_p2p(const struct gv_calibration *cal, int a, int b);

@@ -3,6 +3,7 @@
 #ifndef GV_HOST_FACTS_H
 #define GV_HOST_FACTS_H
 
+#include <limits.h>
 #include <stddef.h>
 
 enum gv_switch { GV_UNKNOWN, GV_OFF, GV_ON };
@@ -24,5 +25,15 @@ void gv_host_facts_read(
  * extended capability 0x000d (PCI Express Base Specification, "Access Control Services"). UNKNOWN
  * without root, since only root may read that far. A bridge without the capability is OFF. */
 enum gv_switch gv_host_acs(const char *sysfs, const char *bus_id);
+
+/* acs.c. The device's folder in sysfs with all its bridges; "" where not known. */
+void gv_host_device_path(const char *sysfs, const char *bus_id, char out[PATH_MAX]);
+/* Length of the common part of two such folders, which ends at a folder. */
+size_t gv_host_common_path(const char *a, const char *b);
+/* Bridges between two devices, their own ports included, at which ACS redirects P2P, as a list that
+ * fits; "off" where none does, "unknown" where one could not be read and none is known to. Returns
+ * `out`. */
+const char *gv_host_acs_between(
+    const char *sysfs, const char *bus_a, const char *bus_b, char *out, size_t size);
 
 #endif

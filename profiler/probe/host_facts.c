@@ -1,6 +1,7 @@
 #include "profiler/probe/gv_host_facts.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,14 +47,17 @@ static void read_processor(struct gv_host_facts *f)
 #endif
 }
 
-static void read_iommu(const char *sysfs, const char *bus_id, struct gv_host_facts *f)
+/* Without a group the IOMMU is off, if this is the host's own sysfs: a copy may lack the files. */
+static void
+read_iommu(const char *sysfs, const char *bus_id, bool replayed, struct gv_host_facts *f)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/iommu_group/type", sysfs, bus_id);
     FILE *file = fopen(path, "r");
     if (!file) {
         snprintf(path, sizeof(path), "%s/bus/pci/devices/%s", sysfs, bus_id);
-        snprintf(f->iommu, sizeof(f->iommu), "%s", access(path, F_OK) ? "unknown" : "off");
+        snprintf(
+            f->iommu, sizeof(f->iommu), "%s", replayed || access(path, F_OK) ? "unknown" : "off");
         return;
     }
     if (!fgets(f->iommu, sizeof(f->iommu), file))
@@ -71,11 +75,9 @@ void gv_host_facts_read(
 
     memset(f, 0, sizeof(*f));
     f->shm_mib = -1;
-    if (replayed) {
-        snprintf(f->iommu, sizeof(f->iommu), "unknown");
+    read_iommu(sysfs, gpu_bus_id, replayed, f);
+    if (replayed)
         return;
-    }
-    read_iommu(sysfs, gpu_bus_id, f);
     read_processor(f);
     if (!statvfs("/dev/shm", &shm))
         f->shm_mib = (long)((uint64_t)shm.f_blocks * shm.f_frsize >> 20);

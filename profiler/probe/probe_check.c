@@ -64,7 +64,7 @@ static void advise(struct gv_calibration *cal, int a, int b)
     gv_shape_acs(cal, a, b, acs, sizeof(acs));
     if (!strcmp(acs, "unknown"))
         gv_warn(cal, "ACS cannot be read here (root can): it must be off on the bridges of a pair");
-    else if (acs[0])
+    else if (strcmp(acs, "off"))
         gv_warn(cal, "ACS redirects P2P at %s: turn it off in the firmware, or with setpci", acs);
     if (!strncmp(cal->facts.iommu, "DMA", 3))
         gv_warn(

@@ -68,6 +68,14 @@ static void fill_provenance(const struct gv_calibration *cal, struct gv_profile_
     snprintf(p->container, sizeof(p->container), "%s", cal->facts.container);
 }
 
+static void fill_host(const struct gv_calibration *cal, struct gv_profile_host *h)
+{
+    snprintf(h->cpu_model, sizeof(h->cpu_model), "%s", cal->facts.cpu_model);
+    snprintf(h->iommu, sizeof(h->iommu), "%s", cal->facts.iommu);
+    h->shm_mib = cal->facts.shm_mib > 1000000000 ? -1 : (int)cal->facts.shm_mib;
+    h->peers = cal->peers;
+}
+
 static void fill_path(const struct gv_calibration *cal, int a, int b, struct gv_profile_path *p)
 {
     const struct gv_pair_state *s = &cal->pair[a][b];
@@ -86,6 +94,7 @@ static void fill_path(const struct gv_calibration *cal, int a, int b, struct gv_
     };
     memcpy(p->smi_class, cal->smi_class[a][b], sizeof(p->smi_class));
     memcpy(p->note, s->note, sizeof(p->note));
+    gv_shape_acs(cal, a, b, p->acs, sizeof(p->acs));
 }
 
 static int fill_paths(const struct gv_calibration *cal, struct gv_profile *p)
@@ -198,6 +207,7 @@ struct gv_profile *gv_calibration_profile(const struct gv_calibration *cal)
     p->match = cal->options.virtual_machine ? GV_MATCH_SHAPE : GV_MATCH_UUID;
     fill_provenance(cal, &p->provenance);
     snprintf(p->cpu_vendor, sizeof(p->cpu_vendor), "%s", cal->facts.cpu_vendor);
+    fill_host(cal, &p->host);
     p->gpus = calloc((size_t)cal->n + 1, sizeof(*p->gpus));
     for (int i = 0; i < cal->n && p->gpus; i++)
         fill_gpu(cal, i, &p->gpus[p->ngpus++]);

@@ -6,15 +6,6 @@
 
 #include "profiler/probe/gv_calibration.h"
 
-/* The device's folder in sysfs with all its bridges; "" where not known. */
-static void device_path(const char *bus_id, char out[PATH_MAX])
-{
-    char link[PATH_MAX];
-    snprintf(link, sizeof(link), "%s/bus/pci/devices/%s", gv_sysfs_root(), bus_id);
-    if (!realpath(link, out))
-        out[0] = 0;
-}
-
 /* Folders of `path` below the first `len` characters. */
 static int levels(const char *path, size_t len)
 {
@@ -24,50 +15,10 @@ static int levels(const char *path, size_t len)
     return n;
 }
 
-/* Length of the common part that ends at a folder. */
-static size_t common(const char *a, const char *b)
-{
-    size_t last = 0;
-    for (size_t i = 0; a[i] && a[i] == b[i]; i++)
-        if (a[i + 1] == '/' || b[i + 1] == '/')
-            last = a[i + 1] == b[i + 1] ? i + 1 : last;
-    return last;
-}
-
-/* Adds what is known of the bridges of `path` below its first `len` characters, the last folder
- * (the GPU itself) aside. Returns the number of bridges that could not be read. */
-static int add_acs(const char *path, size_t len, char *out, size_t size)
-{
-    int unknown = 0;
-    const char *p = path + len;
-    while (*p == '/' && strchr(p + 1, '/')) {
-        char bus_id[24];
-        size_t n = strcspn(p + 1, "/"), used = strlen(out);
-        snprintf(bus_id, sizeof(bus_id), "%.*s", (int)n, p + 1);
-        p += n + 1;
-        enum gv_switch acs = gv_host_acs(gv_sysfs_root(), bus_id);
-        unknown += acs == GV_UNKNOWN;
-        if (acs == GV_ON && !strstr(out, bus_id))
-            snprintf(out + used, size - used, "%s%s", used ? ", " : "", bus_id);
-    }
-    return unknown;
-}
-
 const char *gv_shape_acs(const struct gv_calibration *cal, int a, int b, char *out, size_t size)
 {
-    char pa[PATH_MAX], pb[PATH_MAX];
-    device_path(cal->machine.gpus[a].bus_id, pa);
-    device_path(cal->machine.gpus[b].bus_id, pb);
-    size_t len = common(pa, pb);
-    const char *root = strstr(pa, "/pci");
-    out[0] = 0;
-    /* Across host bridges every bridge up to the root port is on the path. */
-    if (root && len <= (size_t)(root - pa))
-        len = (size_t)(root - pa) + strcspn(root + 1, "/") + 1;
-    int unknown = add_acs(pa, len, out, size) + add_acs(pb, len, out, size);
-    if (!out[0] && unknown)
-        snprintf(out, size, "unknown");
-    return out;
+    return gv_host_acs_between(
+        gv_sysfs_root(), cal->machine.gpus[a].bus_id, cal->machine.gpus[b].bus_id, out, size);
 }
 
 static bool same_host_bridge(const char *a, const char *b)
@@ -87,7 +38,7 @@ static void classify(struct gv_calibration *cal, int a, int b, const char *pa, c
         c = GV_PATH_SYS;
         smi = "SYS";
     } else if (x->root_port[0] && !strcmp(x->root_port, y->root_port)) {
-        size_t len = common(pa, pb);
+        size_t len = gv_host_common_path(pa, pb);
         /* A switch is an upstream port with one downstream port above each device. */
         bool one = levels(pa, len) <= 2 && levels(pb, len) <= 2;
         c = one ? GV_PATH_PIX : GV_PATH_PXB;
@@ -125,7 +76,7 @@ void gv_shape_read(struct gv_calibration *cal)
     if (!paths)
         return;
     for (int i = 0; i < cal->n; i++)
-        device_path(cal->machine.gpus[i].bus_id, paths[i]);
+        gv_host_device_path(gv_sysfs_root(), cal->machine.gpus[i].bus_id, paths[i]);
     for (int a = 0; a < cal->n; a++)
         for (int b = 0; b < cal->n; b++)
             if (a != b) {
