@@ -12,6 +12,8 @@ struct input {
     gv_gpuset busy, within;
     enum gv_place_form form;
     int most;
+    bool one_job; /* an option that speaks of a single job was given */
+    struct gv_allocation allocation;
 };
 
 static int positive(const char *arg, const char *option, int most, struct argp_state *state)
@@ -46,6 +48,7 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
     struct input *in = state->input;
     struct gv_error err;
     int work;
+    in->one_job |= key == 'g' || key == 'M' || key == 'k';
     switch (key) {
     case 'p':
         in->profile = arg;
@@ -84,6 +87,12 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
     case 'j':
         in->form = GV_FORM_JSON;
         return 0;
+    case ARGP_KEY_END:
+        if (in->jobs && in->one_job)
+            argp_error(state, "--gpus, --memory and --kind stand in each line of --jobs");
+        if (in->form == GV_FORM_GRES && (in->jobs || in->one_job))
+            argp_error(state, "--format gres is of the whole host, without a job");
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -118,8 +127,10 @@ static const struct argp argp = {
     "\v"
     "A GPU that has P2P with no other one is never put into a ring where others can form it. "
     "Inside "
-    "an allocation (SLURM_STEP_GPUS, SLURM_JOB_GPUS, CUDA_VISIBLE_DEVICES) only its GPUs are "
-    "considered. A job file has one job a line: NAME gpus=N kind=KIND memory=SIZE; all divisions "
+    "an allocation (SLURM_STEP_GPUS, SLURM_JOB_GPUS, NVIDIA_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES) "
+    "only "
+    "its GPUs are considered, and named as CUDA counts them there. A job file has one job a line: "
+    "NAME gpus=N kind=KIND memory=SIZE; all divisions "
     "of "
     "up to 16 GPUs are looked at, and the one with the greatest sum of each job's figure over the "
     "best that it could have alone is taken.\n"
@@ -135,14 +146,14 @@ static const struct argp argp = {
 
 /* What may be given away, as profile indexes. */
 static int
-free_gpus(const struct gv_source *s, const struct input *in, gv_gpuset *out, struct gv_error *err)
+free_gpus(const struct gv_source *s, struct input *in, gv_gpuset *out, struct gv_error *err)
 {
-    gv_gpuset shown, busy, within;
-    if (gv_allocation(s, &shown, err) || gv_source_gpus(s, in->busy, &busy, err) ||
+    gv_gpuset busy, within;
+    if (gv_allocation_read(s, &in->allocation, err) || gv_source_gpus(s, in->busy, &busy, err) ||
         gv_source_gpus(s, in->within, &within, err))
         return -1;
     *out = 0;
-    for (gv_gpuset rest = shown; rest; rest &= rest - 1) {
+    for (gv_gpuset rest = in->allocation.gpus; rest; rest &= rest - 1) {
         int gpu = s->to_profile[gv_gpuset_first(rest)];
         if (gpu >= 0 && !gv_gpuset_has(busy, gpu) && (!in->within || gv_gpuset_has(within, gpu)))
             *out |= GV_GPU_BIT(gpu);
@@ -164,7 +175,8 @@ one(const struct gv_command *self, const struct input *in, const struct gv_sourc
         json_t *list = json_array();
         for (int i = 0; i < shown; i++)
             json_array_append_new(
-                list, gv_place_json(s, place, &in->request, &groups[i], available));
+                list,
+                gv_place_json(s, place, &in->request, &in->allocation, &groups[i], available));
         rc = gv_json_print(
             self,
             json_pack(
@@ -174,7 +186,8 @@ one(const struct gv_command *self, const struct input *in, const struct gv_sourc
             rc);
     } else if (in->form == GV_FORM_TEXT) {
         gv_place_print(s, place, &in->request, groups, shown, available);
-    } else if (gv_place_env(s, groups[0].gpus, in->form == GV_FORM_UUID, NULL, &err)) {
+    } else if (gv_place_env(
+                   s, &in->allocation, groups[0].gpus, in->form == GV_FORM_UUID, NULL, &err)) {
         rc = gv_cli_fail(self, GV_EXIT_FAILED, &err);
     }
     free(groups);
@@ -196,7 +209,7 @@ static int many(
     for (int i = 0; i < n; i++)
         left &= ~groups[i].gpus;
     for (int i = 0; i < n && in->form == GV_FORM_JSON; i++) {
-        json_t *o = gv_place_json(s, place, &jobs[i], &groups[i], available);
+        json_t *o = gv_place_json(s, place, &jobs[i], &in->allocation, &groups[i], available);
         json_object_set_new(o, "name", json_string(jobs[i].name));
         json_object_set_new(o, "kind", json_string(gv_work_name(jobs[i].work)));
         json_array_append_new(list, o);
@@ -212,7 +225,8 @@ static int many(
     if (in->form == GV_FORM_TEXT)
         gv_place_print_jobs(s, place, jobs, groups, n, available);
     for (int i = 0; i < n && in->form != GV_FORM_TEXT; i++)
-        if (gv_place_env(s, groups[i].gpus, in->form == GV_FORM_UUID, jobs[i].name, &err))
+        if (gv_place_env(
+                s, &in->allocation, groups[i].gpus, in->form == GV_FORM_UUID, jobs[i].name, &err))
             return gv_cli_fail(self, GV_EXIT_FAILED, &err);
     return GV_EXIT_OK;
 }

@@ -1,4 +1,4 @@
-/* What `gv100 place` reads: sizes, a list of jobs, the present allocation. */
+/* What `gv100 place` reads: sizes, a list of jobs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,56 +101,4 @@ int gv_jobs_read(const char *path, struct gv_request out[GV_PLACE_JOBS], struct 
     int n = parse_jobs(text, path, out, err);
     free(text);
     return n;
-}
-
-static const char *uuid_of(const struct gv_source *s, int gpu)
-{
-    if (s->has_machine && s->machine.gpus[gpu].uuid[0])
-        return s->machine.gpus[gpu].uuid;
-    return s->to_profile[gpu] >= 0 ? s->profile->gpus[s->to_profile[gpu]].uuid : "";
-}
-
-/* "GPU-1234,..." where each may be cut short, as CUDA takes them. */
-static int by_uuid(
-    const struct gv_source *s, const char *name, const char *text, gv_gpuset *out,
-    struct gv_error *err)
-{
-    *out = 0;
-    while (*text) {
-        size_t len = strcspn(text, ",");
-        int found = -1;
-        for (int i = 0; i < s->ngpus && found < 0; i++)
-            if (len > 4 && !strncmp(uuid_of(s, i), text, len))
-                found = i;
-        if (found < 0)
-            return gv_error_set(
-                err, "%s names %.*s, which is not known here; name the GPUs with --within", name,
-                (int)(len < 60 ? len : 60), text);
-        *out |= GV_GPU_BIT(found);
-        text += len + (text[len] == ',');
-    }
-    return 0;
-}
-
-int gv_allocation(const struct gv_source *s, gv_gpuset *out, struct gv_error *err)
-{
-    static const char *const names[] = {
-        "SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "CUDA_VISIBLE_DEVICES"};
-    struct gv_error why;
-    gv_gpuset all = s->ngpus >= GV_MAX_GPUS ? ~(gv_gpuset)0 : GV_GPU_BIT(s->ngpus) - 1;
-    *out = all;
-    for (int i = 0; i < 3 && s->has_machine; i++) {
-        const char *text = getenv(names[i]);
-        if (!text || !*text)
-            continue;
-        if (!strncmp(text, "GPU-", 4))
-            return by_uuid(s, names[i], text, out, err);
-        if (gv_gpuset_parse(text, out, &why))
-            return gv_error_set(
-                err, "%s=%.60s is no list of GPUs (%.200s); name them with --within", names[i],
-                text, why.text);
-        *out &= all;
-        return 0;
-    }
-    return 0;
 }

@@ -96,13 +96,27 @@ void gv_place_print_jobs(
     print_left(s, place, free_gpus);
 }
 
+static void
+visible(const struct gv_source *s, const struct gv_allocation *a, gv_gpuset gpus, char out[256])
+{
+    size_t n = 0;
+    out[0] = '\0';
+    for (gv_gpuset rest = gpus; rest && n < 256; rest &= rest - 1)
+        n += (size_t)snprintf(
+            out + n, 256 - n, "%s%d", n ? "," : "",
+            a->number[s->from_profile[gv_gpuset_first(rest)]]);
+}
+
 json_t *gv_place_json(
     const struct gv_source *s, const struct gv_place *place, const struct gv_request *request,
-    const struct gv_group_place *g, gv_gpuset free_gpus)
+    const struct gv_allocation *allocation, const struct gv_group_place *g, gv_gpuset free_gpus)
 {
     char text[320];
+    char list[256];
     json_t *o = json_object();
+    visible(s, allocation, g->gpus, list);
     json_object_set_new(o, "gpus", gv_json_gpus(gv_source_shown(s, g->gpus)));
+    json_object_set_new(o, "cuda_visible_devices", json_string(list));
     json_object_set_new(o, "busbw_gbs", gv_json_number(g->busbw_gbs));
     json_object_set_new(o, "evidence", json_string(gv_known_name(g->known)));
     json_object_set_new(o, "p2p", json_boolean(g->p2p));
@@ -124,8 +138,10 @@ static const char *uuid_of(const struct gv_source *s, int profile_gpu)
 }
 
 int gv_place_env(
-    const struct gv_source *s, gv_gpuset gpus, bool by_uuid, const char *name, struct gv_error *err)
+    const struct gv_source *s, const struct gv_allocation *allocation, gv_gpuset gpus, bool by_uuid,
+    const char *name, struct gv_error *err)
 {
+    char list[256];
     for (gv_gpuset rest = gpus; rest && by_uuid; rest &= rest - 1)
         if (!uuid_of(s, gv_gpuset_first(rest))[0])
             return gv_error_set(
@@ -133,15 +149,14 @@ int gv_place_env(
                 s->from_profile[gv_gpuset_first(rest)]);
     if (name)
         printf("# %s\n", name);
-    if (!by_uuid)
-        puts("export CUDA_DEVICE_ORDER=PCI_BUS_ID");
+    if (!by_uuid) {
+        visible(s, allocation, gpus, list);
+        printf("export CUDA_DEVICE_ORDER=PCI_BUS_ID\nexport CUDA_VISIBLE_DEVICES=%s\n", list);
+        return 0;
+    }
     fputs("export CUDA_VISIBLE_DEVICES=", stdout);
     for (gv_gpuset rest = gpus; rest; rest &= rest - 1) {
-        int gpu = gv_gpuset_first(rest);
-        if (by_uuid)
-            fputs(uuid_of(s, gpu), stdout);
-        else
-            printf("%d", s->from_profile[gpu]);
+        fputs(uuid_of(s, gv_gpuset_first(rest)), stdout);
         putchar(rest & (rest - 1) ? ',' : '\n');
     }
     return 0;
@@ -168,15 +183,39 @@ static int links(const struct gv_place *place, int a, int b)
     return nvlinks + gv_gpuset_has(place->island[a], b);
 }
 
+/* "gpu:tesla-v100-pcie-32gb:6,gpu:quadro-gv100:2": slurm.conf must count the same types. */
+static void count_types(const struct gv_source *s, const struct gv_place *place)
+{
+    char type[64], other[64];
+    fputs("# slurm.conf: GresTypes=gpu, and of the node Gres=", stdout);
+    for (int i = 0, printed = 0; i < s->ngpus; i++) {
+        int n = 0, before = 0;
+        if (s->to_profile[i] < 0)
+            continue;
+        type_of(&place->profile->gpus[s->to_profile[i]], type);
+        for (int k = 0; k < s->ngpus; k++) {
+            if (s->to_profile[k] < 0)
+                continue;
+            type_of(&place->profile->gpus[s->to_profile[k]], other);
+            before += k < i && !strcmp(type, other);
+            n += !strcmp(type, other);
+        }
+        if (!before)
+            printf("%sgpu:%s:%d", printed++ ? "," : "", type, n);
+    }
+    putchar('\n');
+}
+
 void gv_place_gres(const struct gv_source *s, const struct gv_place *place)
 {
     char type[64];
     printf(
         "# gres.conf of a host like profile %s. Links: 1 under one PCIe switch, 1 more for each "
         "NVLink.\n"
-        "# File: check the minor numbers against /proc/driver/nvidia/gpus/*/information.\n"
-        "AutoDetect=off\n",
+        "# File: check the minor numbers against /proc/driver/nvidia/gpus/*/information.\n",
         place->profile->name);
+    count_types(s, place);
+    puts("AutoDetect=off");
     for (int i = 0; i < s->ngpus; i++) {
         int gpu = s->to_profile[i];
         if (gpu < 0)

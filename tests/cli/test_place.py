@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import tempfile
 
 from gv_cli import check, check_in, environment, finish, gv100, gv100_json, sysfs
@@ -114,15 +115,44 @@ def test_bad_jobs():
             check_in(f"{text!r} line", f".txt:{line}: ", done.stderr)
 
 
+BY_BUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+# what was given; GPUs of the machine; how CUDA counts them there, or why it cannot be told
+ALLOCATIONS = [
+    ({}, [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]),
+    ({"SLURM_JOB_GPUS": "5-9"}, [5, 6, 7, 8, 9], [5, 6, 7, 8, 9]),
+    ({"SLURM_JOB_GPUS": "0-9", "SLURM_STEP_GPUS": "5-9"}, [5, 6, 7, 8, 9], [5, 6, 7, 8, 9]),
+    # devices kept apart by cgroups: the job counts its own from 0
+    ({"SLURM_JOB_GPUS": "5-9", "CUDA_VISIBLE_DEVICES": "0,1,2,3,4"}, [7, 9], [2, 4]),
+    ({"SLURM_JOB_GPUS": "5-9", "CUDA_VISIBLE_DEVICES": "0,1,2", **BY_BUS}, [5, 6, 7], [0, 1, 2]),
+    ({"SLURM_JOB_GPUS": "5-9", "CUDA_VISIBLE_DEVICES": "0,1,2,3,7"}, [], "not given"),
+    # not kept apart: both lists are the machine's
+    ({"SLURM_JOB_GPUS": "5-9", "CUDA_VISIBLE_DEVICES": "5,6,7,8,9"}, [7, 9], [7, 9]),
+    # a container
+    ({"NVIDIA_VISIBLE_DEVICES": "7,9,10"}, [7, 9], [0, 1]),
+    ({"NVIDIA_VISIBLE_DEVICES": "6,7,9", "CUDA_VISIBLE_DEVICES": "1,2", **BY_BUS}, [7, 9], [1, 2]),
+    ({"NVIDIA_VISIBLE_DEVICES": "all"}, [7, 9], [7, 9]),
+    ({"NVIDIA_VISIBLE_DEVICES": "void", "SLURM_JOB_GPUS": "7,9"}, [7, 9], [7, 9]),
+    ({"CUDA_VISIBLE_DEVICES": "0,1,2,3,5", **BY_BUS}, [0, 1, 2, 3, 5], [0, 1, 2, 3, 5]),
+    ({"CUDA_VISIBLE_DEVICES": "0,1,2,3,5"}, [], "fastest GPU first"),
+    ({"CUDA_VISIBLE_DEVICES": "0,x"}, [], "--within"),
+]
+
+
 def test_allocation():
     """Only what the job may use, where a machine is looked at."""
     root = sysfs()
-    for name, value, best in [
-        ("SLURM_JOB_GPUS", "5-9", [5, 6, 7, 8, 9]),
-        ("CUDA_VISIBLE_DEVICES", "0,1,2,3,5", [0, 1, 2, 3, 5]),
-    ]:
-        env = environment(GV100_SYSFS=root, **{name: value})
-        check(name, gv100_json("place", "--gpus", "5", env=env)["groups"][0]["gpus"], best)
+    for given, gpus, numbers in ALLOCATIONS:
+        env = environment(GV100_SYSFS=root, **given)
+        if isinstance(numbers, str):
+            done = gv100("place", env=env)
+            check(f"{given}: status", done.returncode, 2)
+            check_in(f"{given}", numbers, done.stderr)
+            continue
+        args = ("place", "--gpus", str(len(gpus)))
+        best = gv100_json(*args, env=env)["groups"][0]
+        check(f"{given}", (best["gpus"], best["cuda_visible_devices"]), (gpus, ",".join(map(str, numbers))))
+        text = gv100(*args, "--format", "env", env=env).stdout
+        check_in(f"{given}: for a shell", f"CUDA_VISIBLE_DEVICES={best['cuda_visible_devices']}\n", text)
     env = environment(GV100_SYSFS=root, CUDA_VISIBLE_DEVICES="MIG-1")
     check_in("neither number nor UUID", "--within", gv100("place", env=env).stderr)
     env = environment(GV100_SYSFS=root)
@@ -140,6 +170,14 @@ def test_allocation():
     check_in("not in the profile alone", "UUID", gv100("place", *PROFILE, "--format", "uuid").stderr)
 
 
+def test_options_of_one_job():
+    for args in (["--gpus", "3"], ["--kind", "pair"], ["--memory", "1G"]):
+        done = gv100("place", *PROFILE, "--jobs", "jobs.txt", *args)
+        check(f"--jobs {args}", (done.returncode, "each line of --jobs" in done.stderr), (2, True))
+        done = gv100("place", *PROFILE, "--format", "gres", *args)
+        check(f"--format gres {args}", (done.returncode, "whole host" in done.stderr), (2, True))
+
+
 def test_gres():
     lines = [l for l in gv100("place", *PROFILE, "--format", "gres").stdout.splitlines() if l.startswith("Name=")]
     check("a line a GPU", len(lines), 11)
@@ -148,6 +186,10 @@ def test_gres():
     check("itself is -1", [rows[i][i] for i in range(11)], [-1] * 11)
     check("NVLink most", rows[7][9] > rows[7][8] > rows[7][0], True)
     check_in("type", "Type=quadro-gv100 ", lines[7])
+    text = gv100("place", *PROFILE, "--format", "gres").stdout
+    (counted,) = [l.split("Gres=")[1] for l in text.splitlines() if l.startswith("# slurm.conf")]
+    types = [re.search("Type=(\\S+)", l).group(1) for l in lines]
+    check("slurm.conf counts the same types", counted, ",".join(f"gpu:{t}:{types.count(t)}" for t in dict.fromkeys(types)))
 
 
 def test_large():
