@@ -8,71 +8,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
-#include "profiler/import/import.h"
-
-enum figure { NONE, TO_DEVICE, TO_HOST, WRITE, READ, BOTH };
-
-struct matrix {
-    enum figure figure;
-    char title[120];
-    unsigned line; /* of its title */
-    int rows, columns;
-    bool rounded; /* some cell has not two digits behind the point: it is cut, or not as printed */
-    bool holes;   /* N/A where something was to be measured */
-    double sum;   /* of all cells */
-    double value[GV_MAX_GPUS][GV_MAX_GPUS]; /* NAN: N/A */
-    unsigned row_line[GV_MAX_GPUS];
-};
+#include "profiler/import/nvbandwidth.h"
 
 /* What a test measures; copies by kernels (sm) and by the engine (ce) are both links' speeds, the
  * engine's are taken. */
-static enum figure figure_of(const char *test, const char *title)
+enum gv_nvb_figure gv_nvb_figure_of(const char *test, const char *title)
 {
     static const struct {
         const char *test;
-        enum figure figure;
+        enum gv_nvb_figure figure;
     } known[] = {
-        {"host_to_device_memcpy_ce", TO_DEVICE},
-        {"device_to_host_memcpy_ce", TO_HOST},
-        {"device_to_device_memcpy_write_ce", WRITE},
-        {"device_to_device_memcpy_read_ce", READ},
+        {"host_to_device_memcpy_ce", GV_NVB_TO_DEVICE},
+        {"device_to_host_memcpy_ce", GV_NVB_TO_HOST},
+        {"device_to_device_memcpy_write_ce", GV_NVB_WRITE},
+        {"device_to_device_memcpy_read_ce", GV_NVB_READ},
     };
     if (!strcmp(test, "device_to_device_bidirectional_memcpy_write_ce"))
-        return strstr(title, "Total") ? BOTH : NONE;
+        return strstr(title, "Total") ? GV_NVB_BOTH : GV_NVB_NONE;
     for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (!strcmp(known[i].test, test))
             return known[i].figure;
-    return NONE;
+    return GV_NVB_NONE;
 }
 
-static int
-take_cell(struct gv_import_source *s, const struct matrix *m, int a, int b, struct gv_error *err)
+static int take_cell(
+    struct gv_import_source *s, const struct gv_nvb_matrix *m, int a, int b, struct gv_error *err)
 {
     double value = m->value[a][b];
-    if (m->figure == TO_DEVICE || m->figure == TO_HOST) {
+    if (m->figure == GV_NVB_TO_DEVICE || m->figure == GV_NVB_TO_HOST) {
         struct gv_import_single *one = gv_import_single(s, b, m->row_line[a]);
         if (!one)
             return gv_import_no_memory(err);
-        *(m->figure == TO_HOST ? &one->to_host_gbs : &one->to_device_gbs) = value;
+        *(m->figure == GV_NVB_TO_HOST ? &one->to_host_gbs : &one->to_device_gbs) = value;
         return 0;
     }
     struct gv_import_pair *p = a == b ? NULL : gv_import_pair(s, a, b, m->row_line[a]);
     if (!p)
         return a == b ? 0 : gv_import_no_memory(err);
-    *(m->figure == WRITE  ? &p->write_gbs
-      : m->figure == READ ? &p->read_gbs
-                          : &p->both_ways_gbs) = value;
+    *(m->figure == GV_NVB_WRITE  ? &p->write_gbs
+      : m->figure == GV_NVB_READ ? &p->read_gbs
+                                 : &p->both_ways_gbs) = value;
     return 0;
 }
 
-static int take(
-    const struct gv_text *t, struct gv_import_source *s, const struct matrix *m,
+int gv_nvb_take(
+    const struct gv_text *t, struct gv_import_source *s, const struct gv_nvb_matrix *m,
     struct gv_error *err)
 {
-    bool pairs = m->figure >= WRITE;
-    if (m->figure == NONE)
+    bool pairs = m->figure >= GV_NVB_WRITE;
+    if (m->figure == GV_NVB_NONE)
         return 0;
     if (!m->rows || (pairs && m->rows != m->columns) || (!pairs && m->rows != 1))
         return gv_error_at(
@@ -101,7 +85,7 @@ struct reader {
     struct gv_error *err;
     struct gv_import_source *s;
     char test[80]; /* "": the line that names it was left out of the paste; its SUM does too */
-    struct matrix m;
+    struct gv_nvb_matrix m;
     bool in_matrix, open; /* a test runs whose SUM has not come */
     unsigned test_line;
     int taken;
@@ -130,13 +114,13 @@ static int end_matrix(struct reader *r)
     if (!r->in_matrix)
         return 0;
     r->in_matrix = false;
-    r->taken += r->m.figure != NONE;
-    return take(r->t, r->s, &r->m, r->err);
+    r->taken += r->m.figure != GV_NVB_NONE;
+    return gv_nvb_take(r->t, r->s, &r->m, r->err);
 }
 
 static int row(struct reader *r, const struct gv_word *w, int n, int i)
 {
-    struct matrix *m = &r->m;
+    struct gv_nvb_matrix *m = &r->m;
     unsigned line = (unsigned)i + 1;
     if (!m->columns) { /* the heading: 0 1 2 */
         m->columns = n;
@@ -186,11 +170,11 @@ static int sum(struct reader *r, const char *s, int i)
 {
     char name[80];
     double said;
-    const struct matrix *m = &r->m;
+    const struct gv_nvb_matrix *m = &r->m;
     if (sscanf(s, "SUM %79[a-z0-9_] %lf", name, &said) != 2 || !r->in_matrix)
         return 0;
     if (!*r->test)
-        r->m.figure = figure_of(name, r->m.title);
+        r->m.figure = gv_nvb_figure_of(name, r->m.title);
     else if (strcmp(name, r->test))
         return gv_error_at(
             r->err, r->t->path, (unsigned)i + 1, 0, "the sum of %s below the matrix of %s", name,
@@ -227,7 +211,7 @@ static int line(struct reader *r, char *s, int i)
         if (end_matrix(r))
             return -1;
         memset(&r->m, 0, sizeof(r->m));
-        r->m.figure = figure_of(r->test, s);
+        r->m.figure = gv_nvb_figure_of(r->test, s);
         r->m.line = (unsigned)i + 1;
         snprintf(r->m.title, sizeof(r->m.title), "%s", s);
         r->in_matrix = true;
@@ -256,9 +240,9 @@ static int line(struct reader *r, char *s, int i)
  * they are printed, is whole all the same. */
 static int unfinished(struct reader *r)
 {
-    const struct matrix *m = &r->m;
+    const struct gv_nvb_matrix *m = &r->m;
     bool square = m->rows == m->columns, row = m->rows == 1;
-    bool fits = m->figure == NONE ? square || row : m->figure >= WRITE ? square : row;
+    bool fits = m->figure == GV_NVB_NONE ? square || row : m->figure >= GV_NVB_WRITE ? square : row;
     bool whole = !r->sums && m->columns && m->rows && fits && !m->rounded;
     if (!whole)
         return gv_error_at(
@@ -290,103 +274,5 @@ int gv_import_nvbandwidth(struct gv_import *im, struct gv_text *t, struct gv_err
     if (!rc && !r->taken)
         rc = gv_error_at(err, t->path, 0, 0, "none of its matrices is one that a profile holds");
     free(r);
-    return rc;
-}
-
-/* The line in which the n-th `word` stands. jansson keeps no places. */
-static unsigned line_of(const struct gv_text *t, const char *word, int n)
-{
-    for (int i = 0; i < t->n; i++)
-        for (const char *at = strstr(t->lines[i], word); at; at = strstr(at + 1, word))
-            if (n-- == 0)
-                return (unsigned)i + 1;
-    return 0;
-}
-
-static int json_row(
-    const struct gv_text *t, const json_t *row, int a, unsigned line, struct matrix *m,
-    struct gv_error *err)
-{
-    int n = (int)json_array_size(row);
-    if (!json_is_array(row) || !n || n > GV_MAX_GPUS || (m->columns && n != m->columns))
-        return gv_error_at(
-            err, t->path, line, 0, "row %d of this matrix does not fit the others", a);
-    m->columns = n;
-    m->row_line[a] = line;
-    for (int b = 0; b < n; b++) {
-        const json_t *cell = json_array_get(row, (size_t)b);
-        const char *text = json_string_value(cell);
-        m->value[a][b] = json_is_number(cell) ? json_number_value(cell) : NAN;
-        if (!json_is_number(cell) &&
-            (!text || (strcmp(text, "N/A") && !gv_is_number(text, &m->value[a][b]))))
-            return gv_error_at(
-                err, t->path, line, 0, "cell %d of row %d of this matrix is no figure", b, a);
-    }
-    return 0;
-}
-
-static int json_test(
-    const struct gv_text *t, struct gv_import_source *s, const json_t *test, int i, int *taken,
-    struct gv_error *err)
-{
-    unsigned line = line_of(t, "\"name\"", i);
-    const char *name = json_string_value(json_object_get(test, "name"));
-    const char *status = json_string_value(json_object_get(test, "status"));
-    const char *title = json_string_value(json_object_get(test, "bandwidth_description"));
-    const json_t *rows = json_object_get(test, "bandwidth_matrix");
-    if (!name || !status)
-        return gv_error_at(err, t->path, line, 0, "test %d has no name or no status", i);
-    if (strcmp(status, "Passed")) {
-        gv_import_note(s, line, "%.60s: %.40s, nothing to take", name, status);
-        return strcmp(status, "Error")
-                   ? 0
-                   : gv_error_at(err, t->path, line, 0, "%s ended with an error", name);
-    }
-    struct matrix *m = calloc(1, sizeof(*m));
-    if (!m)
-        return gv_import_no_memory(err);
-    m->figure = figure_of(name, title ? title : "");
-    m->line = line;
-    m->rows = (int)json_array_size(rows);
-    int rc = m->rows > GV_MAX_GPUS
-                 ? gv_error_at(err, t->path, line, 0, "more rows than GPUs can be")
-                 : 0;
-    for (int a = 0; a < m->rows && !rc && m->figure; a++)
-        rc = json_row(t, json_array_get(rows, (size_t)a), a, line, m, err);
-    if (!rc)
-        rc = take(t, s, m, err);
-    *taken += m->figure != NONE;
-    free(m);
-    return rc;
-}
-
-int gv_import_nvbandwidth_json(struct gv_import *im, struct gv_text *t, struct gv_error *err)
-{
-    json_error_t at;
-    int taken = 0, rc = 0;
-    json_t *root = json_loadb(t->raw, t->len, 0, &at);
-    if (!root)
-        return gv_error_at(
-            err, t->path, (unsigned)(at.line > 0 ? at.line : 0),
-            (unsigned)(at.column > 0 ? at.column : 0), "%s: the JSON is damaged or cut", at.text);
-    const json_t *all = json_object_get(root, "nvbandwidth"),
-                 *tests = json_object_get(all, "testcases");
-    struct gv_import_source *s = gv_import_source(im, t, GV_IMPORT_NVBANDWIDTH_JSON);
-    if (!s)
-        rc = gv_import_no_memory(err);
-    else if (json_object_get(all, "error"))
-        rc = gv_error_at(
-            err, t->path, line_of(t, "\"error\"", 0), 0,
-            "nvbandwidth reports an error: its figures are not taken");
-    for (size_t i = 0; !rc && i < json_array_size(tests); i++)
-        rc = json_test(t, s, json_array_get(tests, i), (int)i, &taken, err);
-    const char *driver = json_string_value(json_object_get(all, "Driver Version"));
-    if (!rc) {
-        s->whole = true;
-        snprintf(s->driver, sizeof(s->driver), "%s", driver ? driver : "");
-    }
-    if (!rc && !taken)
-        rc = gv_error_at(err, t->path, 0, 0, "none of its matrices is one that a profile holds");
-    json_decref(root);
     return rc;
 }

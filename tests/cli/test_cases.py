@@ -67,6 +67,8 @@ def figures(name, got, facts):
         check(f"{name} {key}", [s[key] for s in source["singles"] if key in s], wanted)
     if "models" in facts:
         check(f"{name} models", [g.get("model") for g in source["gpus"]], facts["models"])
+    if "bus_ids" in facts:
+        check(f"{name} PCI addresses", [g.get("bus_id") for g in source["gpus"]], facts["bus_ids"])
 
 
 def choices(name, got, facts):
