@@ -4,14 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,66 +18,11 @@
 /* Generations of one key that may be alive together. */
 #define GENERATIONS 1024
 
-static void futex_wake(_Atomic uint32_t *word)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-void gv_entry_speak(struct gv_shared *shared, enum gv_verdict verdict)
-{
-    uint32_t open = GV_OPEN;
-    if (atomic_compare_exchange_strong(&shared->word, &open, (uint32_t)verdict)) {
-        futex_wake(&shared->word);
-        futex_wake(&shared->arrived);
-    }
-}
-
 /* Whether all of its memory is there. Where it is not, and tmpfs is full, the first write to it
  * would raise SIGBUS. */
 static bool has_room(const struct stat *st)
 {
     return st->st_size >= (off_t)sizeof(struct gv_shared) && st->st_blocks * 512 >= st->st_size;
-}
-
-/* For ranks that are in already. */
-static void abort_others(int fd)
-{
-    struct stat st;
-    if (fstat(fd, &st) || !has_room(&st))
-        return;
-    struct gv_shared *shared =
-        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (shared == MAP_FAILED)
-        return;
-    gv_entry_speak(shared, GV_ABORT_RANK);
-    munmap(shared, sizeof(*shared));
-}
-
-static bool is_refused(int fd)
-{
-    struct stat st;
-    return !fstat(fd, &st) && !(st.st_mode & S_IWUSR);
-}
-
-/* A rank that finds no room must not be left behind by others that find some a moment later: it
- * takes the file's owner the right to write, which needs no room, and whoever sees that stays out
- * as well. */
-static int reserve(int fd, const char *name, struct gv_error *err)
-{
-    int rc = posix_fallocate(fd, 0, sizeof(struct gv_shared));
-    if (!rc && !is_refused(fd))
-        return 0;
-    if (!fchmod(fd, S_IRUSR))
-        abort_others(fd);
-    return gv_error_set(
-        err, "no room for registry entry %s: %s; free or enlarge /dev/shm", name,
-        strerror(rc ? rc : ENOSPC));
-}
-
-static int refuse(const char *name, struct gv_error *err)
-{
-    return gv_error_set(
-        err, "another rank found no room for registry entry %s; free or enlarge /dev/shm", name);
 }
 
 static int check_file(int fd, const char *name, struct gv_error *err)
@@ -93,9 +35,11 @@ static int check_file(int fd, const char *name, struct gv_error *err)
             err, "registry entry %s is not a private file of this user; remove it", name);
     if (st.st_size > (off_t)sizeof(struct gv_shared))
         return gv_error_set(err, "registry entry %s has another size; remove it", name);
-    if (!(st.st_mode & S_IWUSR))
-        return refuse(name, err);
-    return has_room(&st) ? 0 : reserve(fd, name, err);
+    int rc = has_room(&st) ? 0 : posix_fallocate(fd, 0, sizeof(struct gv_shared));
+    if (rc)
+        return gv_error_set(
+            err, "no room for registry entry %s: %s; free or enlarge /dev/shm", name, strerror(rc));
+    return 0;
 }
 
 /* The lock is shared among the ranks; only a sweeper holds it alone, and for an instant. */
@@ -186,12 +130,7 @@ int gv_entry_open(
         snprintf(entry->path, sizeof(entry->path), "%s/%s", folder, name);
         if (atomic_load(&entry->shared->word) == GV_OPEN)
             break;
-        bool refused = is_refused(entry->fd);
         gv_entry_close(entry);
-        if (refused) {
-            close(dirfd);
-            return refuse(name, err);
-        }
         generation++;
         tries = 0;
         rc = 1;

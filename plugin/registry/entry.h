@@ -50,9 +50,6 @@ int gv_entry_open(
     const char *folder, uint64_t key, struct gv_registry_entry *entry, struct gv_error *err);
 void gv_entry_close(struct gv_registry_entry *entry);
 
-/* The first word that is written stays; whoever waits is woken. */
-void gv_entry_speak(struct gv_shared *shared, enum gv_verdict verdict);
-
 /* Makes or checks the folder. Returns its descriptor or -1 with `err`. */
 int gv_folder_open(const char *folder, struct gv_error *err);
 

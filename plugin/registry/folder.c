@@ -63,7 +63,7 @@ int gv_folder_open(const char *folder, struct gv_error *err)
 /* Removes `name` if nobody holds its lock. */
 static int sweep_one(int dirfd, const char *name)
 {
-    int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int fd = openat(dirfd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return 0;
     int gone = 0;

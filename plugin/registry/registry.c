@@ -28,6 +28,21 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t seen, int64_t deadline_m
     syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
+static void futex_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* The first word that is written stays. */
+static void speak(struct gv_shared *shared, enum gv_verdict verdict)
+{
+    uint32_t open = GV_OPEN;
+    if (atomic_compare_exchange_strong(&shared->word, &open, (uint32_t)verdict)) {
+        futex_wake(&shared->word);
+        futex_wake(&shared->arrived);
+    }
+}
+
 static struct gv_registry_entry spare_room[GV_SPARES];
 static struct gv_spares spares = {.room = spare_room, .size = sizeof(spare_room[0])};
 
@@ -54,7 +69,7 @@ gv_registry_join(const char *folder, uint64_t key, int gpu, struct gv_error *err
     struct gv_shared *shared = entry->shared;
     uint32_t slot = atomic_fetch_add(&shared->claimed, 1);
     if (slot >= GV_REGISTRY_RANKS) {
-        gv_entry_speak(shared, GV_ABORT_OVERFLOW);
+        speak(shared, GV_ABORT_OVERFLOW);
         gv_error_set(err, "more than %d ranks in one communicator", GV_REGISTRY_RANKS);
         gv_entry_close(entry);
         free_entry(entry);
@@ -64,7 +79,7 @@ gv_registry_join(const char *folder, uint64_t key, int gpu, struct gv_error *err
     shared->slot[slot].gpu = gpu;
     atomic_store(&shared->slot[slot].state, GV_SLOT_REGISTERED);
     atomic_fetch_add(&shared->arrived, 1);
-    syscall(SYS_futex, &shared->arrived, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    futex_wake(&shared->arrived);
     return entry;
 }
 
@@ -126,7 +141,7 @@ void gv_registry_prepare(struct gv_registry_entry *entry, uint64_t plan, int nra
     atomic_store(&slot->plan, plan);
     atomic_store(&slot->state, GV_SLOT_PREPARED);
     if ((int)atomic_fetch_add(&shared->prepared, 1) + 1 == nranks)
-        gv_entry_speak(shared, compare_plans(shared, nranks));
+        speak(shared, compare_plans(shared, nranks));
 }
 
 enum gv_verdict
@@ -138,7 +153,7 @@ gv_registry_decide(struct gv_registry_entry *entry, uint64_t plan, int nranks, i
     uint32_t word;
     while ((word = atomic_load(&shared->word)) == GV_OPEN) {
         if (now_ms() >= deadline)
-            gv_entry_speak(shared, GV_ABORT_TIMEOUT);
+            speak(shared, GV_ABORT_TIMEOUT);
         else
             futex_wait(&shared->word, GV_OPEN, deadline);
     }
@@ -147,7 +162,7 @@ gv_registry_decide(struct gv_registry_entry *entry, uint64_t plan, int nranks, i
 
 void gv_registry_abort(struct gv_registry_entry *entry, enum gv_verdict why)
 {
-    gv_entry_speak(entry->shared, why);
+    speak(entry->shared, why);
 }
 
 enum gv_verdict gv_registry_verdict(const struct gv_registry_entry *entry)
@@ -161,7 +176,7 @@ void gv_registry_leave(struct gv_registry_entry *entry)
         return;
     /* A rank that has prepared has said all that the others need. */
     if (atomic_load(&entry->shared->slot[entry->slot].state) != GV_SLOT_PREPARED)
-        gv_entry_speak(entry->shared, GV_ABORT_RANK);
+        speak(entry->shared, GV_ABORT_RANK);
     gv_entry_close(entry);
     free_entry(entry);
 }

@@ -87,7 +87,11 @@ static bool play_round(int rank, int round)
     struct rank *r = &ranks[rank];
     struct gv_registry_entry *entry = gv_registry_join(folder, KEY, rank, NULL);
     r->joined[round] = entry != NULL;
+    if (!entry)
+        gv_registry_refuse(folder, KEY); /* as the plugin does */
     bool all = gather(rank, 3 * round);
+    if (entry && gv_registry_refused(folder, KEY))
+        gv_registry_abort(entry, GV_ABORT_RANK);
     if (scene->first == QUITS && !rank) {
         gv_registry_leave(entry);
         entry = NULL;
@@ -182,6 +186,7 @@ static bool end(void)
         right = round_is_right(round) && right;
     if (gv_orders_deaths() || scene->first == NO_ROOM) /* as the next job does first */
         gv_registry_sweep(folder, 100);
+    gv_registry_take_back(folder, KEY);
     right = !remove_files() && right;
     if (!right)
         for (int i = 0; i < scene->ranks; i++)

@@ -62,7 +62,6 @@ long gv_step_futex(_Atomic uint32_t *word, int what, uint32_t value, const struc
 #define unlink(path) (gv_step(), unlink(path))
 #define unlinkat(dir, path, flags) (gv_step(), unlinkat(dir, path, flags))
 #define posix_fallocate(fd, at, size) gv_step_allocate(fd, size)
-#define fchmod(fd, mode) (gv_step(), fchmod(fd, mode))
 #define nanosleep(time, left) gv_step_aside()
 #define clock_gettime(clock, out) gv_step_clock(out)
 #define syscall(number, word, what, value, most, ...) gv_step_futex(word, what, value, most)
