@@ -166,6 +166,8 @@ static void slurm(const struct answer *a)
 
 static void k8s(const struct answer *a)
 {
+    if (!a->n || strcmp(a->list[0].how, "named"))
+        puts("# For an image that has another NCCL than this host: gv100 env --k8s --nccl VERSION");
     puts("# Into the pod's spec. The host's plugin, its profile (in /etc/gv100: copy a shipped one "
          "there)\n"
          "# and its verification are mounted; ranks of one node meet in /dev/shm.\n"

@@ -95,21 +95,23 @@ static unsigned settings_for(const struct input *in, struct gv_nccl list[GV_NCCL
     return bits;
 }
 
-/* GV100_LOG is the user's, --log's or a temporary file's. */
+/* GV100_LOG is the user's, --log's or a temporary file's, which may be in /tmp where TMPDIR takes
+ * none. -1: there is none. */
 static int open_log(const struct input *in, struct log *out, struct gv_error *err)
 {
     const char *set = in->log ? in->log : getenv("GV100_LOG");
     const char *folder = getenv("TMPDIR");
     struct stat st;
+    int fd = -1;
     out->temporary = !set || !*set;
-    if (out->temporary)
-        snprintf(
-            out->path, sizeof(out->path), "%s/gv100-log-XXXXXX",
-            folder && *folder ? folder : "/tmp");
-    else
+    for (int i = folder && *folder ? 0 : 1; out->temporary && i < 2 && fd < 0; i++) {
+        snprintf(out->path, sizeof(out->path), "%s/gv100-log-XXXXXX", i ? "/tmp" : folder);
+        fd = mkostemp(out->path, O_CLOEXEC);
+    }
+    if (!out->temporary) {
         snprintf(out->path, sizeof(out->path), "%s", set);
-    int fd = out->temporary ? mkostemp(out->path, O_CLOEXEC)
-                            : open(out->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+        fd = open(out->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    }
     if (fd < 0)
         return gv_error_at(
             err, out->path, 0, 0, "the log cannot be written: %s; name another with --log",
@@ -120,21 +122,37 @@ static int open_log(const struct input *in, struct log *out, struct gv_error *er
     return setenv("GV100_LOG", realpath(out->path, full) ? full : out->path, 1);
 }
 
-static void nothing_decided(const struct gv_nccl *list, int n, unsigned bits, struct gv_str *out)
+/* Why nothing was decided, as far as it can be told from here. */
+static void nothing_decided(
+    const struct gv_nccl *list, int n, unsigned bits, const char *plugin, struct gv_str *out)
 {
     char text[16];
+    const char *theirs = getenv("NCCL_ENV_PLUGIN");
+    const char *release = n && list[0].version ? gv_nccl_format(list[0].version, text) : NULL;
+    if (!bits) {
+        gv_str_addf(
+            out, "nothing was set: NCCL %s has no tuner slot, the plugin needs 2.19 or later",
+            release ? release : "?");
+        return;
+    }
     gv_str_add(out, "no decision: NCCL made no communicator, or did not load the plugin (");
-    for (int i = 0; i < GV_SETTINGS; i++)
-        if (bits >> i & 1)
-            gv_str_addf(out, "%s ", gv_settings[i].variable);
-    gv_str_add(out, "was set");
-    if (n && list[0].version)
-        gv_str_addf(out, " for NCCL %s", gv_nccl_format(list[0].version, text));
+    for (int i = 0; i < GV_SETTINGS; i++) {
+        bool kept = !strcmp(gv_settings[i].variable, "NCCL_ENV_PLUGIN") && theirs &&
+                    strcmp(theirs, plugin) != 0;
+        if (bits >> i & 1 && kept)
+            gv_str_addf(out, "NCCL_ENV_PLUGIN=%.80s of yours was kept ", theirs);
+        else if (bits >> i & 1)
+            gv_str_addf(out, "%s was set ", gv_settings[i].variable);
+    }
+    if (!out->failed)
+        out->data[--out->len] = '\0'; /* the last blank */
+    if (release)
+        gv_str_addf(out, " for NCCL %s", release);
     gv_str_add(out, "); NCCL_DEBUG=INFO shows which plugins it loads");
 }
 
-static void
-close_with_a_line(const struct log *log, const struct gv_nccl *list, int n, unsigned bits)
+static void close_with_a_line(
+    const struct log *log, const struct gv_nccl *list, int n, unsigned bits, const char *plugin)
 {
     struct gv_decisions d;
     struct gv_str line = {0};
@@ -143,7 +161,7 @@ close_with_a_line(const struct log *log, const struct gv_nccl *list, int n, unsi
     else if (getenv("GV100_DISABLE") && !strcmp(getenv("GV100_DISABLE"), "1"))
         gv_str_add(&line, "switched off by GV100_DISABLE=1");
     else if (!d.n && !d.warnings)
-        nothing_decided(list, n, bits, &line);
+        nothing_decided(list, n, bits, plugin, &line);
     else
         gv_decisions_sentence(&d, 6, &line);
     if (line.data && !line.failed)
@@ -180,14 +198,18 @@ static int run(const struct gv_command *self, int argc, char **argv)
     struct gv_error err;
     int n, status;
     unsigned bits = settings_for(&in, list, &n);
-    if (gv_plugin_path(plugin, &err) || gv_plugin_path_fits(plugin, bits, &err) ||
-        open_log(&in, &log, &err))
+    if (gv_plugin_path(plugin, &err) || gv_plugin_path_fits(plugin, bits, &err))
         return run_plain(self, &in, &err);
+    bool logged = !open_log(&in, &log, &err);
+    if (!logged) {
+        gv_cli_fail(self, 0, &err);
+        fputs("gv100 run: the command runs under the plugin, without a closing line\n", stderr);
+    }
     gv_settings_apply(bits, plugin);
     int cause = gv_supervise(in.command, &status);
-    if (!cause && !in.quiet)
-        close_with_a_line(&log, list, n, bits);
-    if (log.temporary)
+    if (!cause && !in.quiet && logged)
+        close_with_a_line(&log, list, n, bits, plugin);
+    if (log.temporary && logged)
         unlink(log.path);
     return cause ? start_failed(self, in.command[0], cause) : gv_supervise_end(status);
 }

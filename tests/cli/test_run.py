@@ -131,9 +131,24 @@ def test_log_file():
         folder_env = env_of(TMPDIR=folder)
         gv100("run", "--nccl", "2.28.9", "--", *write, env=folder_env)
         check("a temporary log is removed", os.listdir(folder), ["log.jsonl"])
-        done = gv100("run", "--log", folder + "/no/log", "--", "echo", "on", env=env_of())
-        check("a log that cannot be written stops no job", (done.returncode, done.stdout), (0, "on\n"))
-        check_in("and is said", "the command runs without the plugin", done.stderr)
+        echo = ["sh", "-c", 'echo "${NCCL_ENV_PLUGIN:+on}"']
+        done = gv100("run", "--log", folder + "/no/log", "--nccl", "2.28.9", "--", *echo, env=env_of())
+        check("a log that cannot be written takes nothing from the job", (done.returncode, done.stdout), (0, "on\n"))
+        check_in("and is said", "under the plugin, without a closing line", done.stderr)
+        done = gv100("run", "--nccl", "2.28.9", "--", *write, env=env_of(TMPDIR=folder + "/no"))
+        check_in("a TMPDIR that is not there", "GPUs 0-5 p2p", done.stderr)
+
+
+def test_why_nothing():
+    """The closing line says what was really set."""
+    for nccl, more, words in [
+        ("2.28.9", {}, "(NCCL_ENV_PLUGIN was set for NCCL 2.28.9)"),
+        ("2.27.5", {}, "(LD_PRELOAD was set for NCCL 2.27.5)"),
+        ("2.28.9", {"NCCL_ENV_PLUGIN": "mine"}, "(NCCL_ENV_PLUGIN=mine of yours was kept for NCCL 2.28.9)"),
+        ("2.18.1", {}, "nothing was set: NCCL 2.18.1 has no tuner slot, the plugin needs 2.19 or later"),
+    ]:
+        done = gv100("run", "--nccl", nccl, "--", "true", env=env_of(**more))
+        check_in(f"{nccl} {more}", words, done.stderr)
 
 
 def test_without_the_plugin():
