@@ -1,6 +1,5 @@
 #include "base/gv_gpuset.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,14 +18,19 @@ static const char *skip_blanks(const char *p)
     return p;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* One number from `*p`, which moves behind it and the blanks that follow. */
 static int number(const char **p, int *out)
 {
     *p = skip_blanks(*p);
-    if (!isdigit((unsigned char)**p))
+    if (!is_digit(**p))
         return -1;
     int value = 0;
-    while (isdigit((unsigned char)**p)) {
+    while (is_digit(**p)) {
         if (value < 1000)
             value = value * 10 + (**p - '0');
         (*p)++;
@@ -36,7 +40,7 @@ static int number(const char **p, int *out)
     return 0;
 }
 
-int gv_gpulist_parse(const char *text, int *out, struct gv_error *err)
+static int parse(const char *text, int *out, gv_gpuset *set, struct gv_error *err)
 {
     int n = 0;
     gv_gpuset seen = 0;
@@ -62,25 +66,26 @@ int gv_gpulist_parse(const char *text, int *out, struct gv_error *err)
             seen |= GV_GPU_BIT(gpu);
             out[n++] = gpu;
         }
-        if (!*p)
+        if (!*p) {
+            *set = seen;
             return n;
+        }
         if (*p != ',')
             return fail(err, text, p, "a comma was expected");
         p++;
     }
 }
 
+int gv_gpulist_parse(const char *text, int *out, struct gv_error *err)
+{
+    gv_gpuset set;
+    return parse(text, out, &set, err);
+}
+
 int gv_gpuset_parse(const char *text, gv_gpuset *out, struct gv_error *err)
 {
     int list[GV_MAX_GPUS];
-    int n = gv_gpulist_parse(text, list, err);
-    if (n < 0)
-        return -1;
-    gv_gpuset set = 0;
-    for (int i = 0; i < n; i++)
-        set |= GV_GPU_BIT(list[i]);
-    *out = set;
-    return 0;
+    return parse(text, list, out, err) < 0 ? -1 : 0;
 }
 
 const char *gv_gpuset_format(gv_gpuset set, char *out, size_t out_size)
