@@ -143,7 +143,7 @@ static void write_counted(const struct gv_field *f, const void *object, struct g
         write_pairs(place, n, out);
     else if (f->type == GV_T_SAMPLES)
         write_samples(heap, n, out);
-    else
+    else if (f->type == GV_T_FLAGS)
         write_flags(heap, n, out);
 }
 
