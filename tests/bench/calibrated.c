@@ -238,16 +238,36 @@ static void collective_keep(struct gv_calibration *cal, struct gv_collective *c)
     free(c);
 }
 
+/* The plan carried out last: steers that differ in the tuner's choice alone come one after another.
+ */
+struct carried_out {
+    struct gv_wired wired;
+    struct gv_edit edits[GV_MAX_EDITS];
+    int n; /* -1: none */
+    bool works;
+};
+
+static void carry_out(
+    const struct gv_model *model, gv_gpuset gpus, const struct forced *f, struct carried_out *to)
+{
+    if (to->n == f->n && !memcmp(to->edits, f->edits, sizeof(f->edits[0]) * (size_t)f->n))
+        return;
+    to->n = f->n;
+    memcpy(to->edits, f->edits, sizeof(f->edits[0]) * (size_t)f->n);
+    to->works = !gv_model_wire(model, gpus, f->edits, f->n, two_links(model, f), false, &to->wired);
+}
+
 /* Fills the cells of steer `s`. False where NCCL would fail. */
 static bool fill_steer(
     struct gv_collective *c, int s, const struct gv_model *model, gv_gpuset gpus,
-    struct gv_wired *w, uint64_t *seed)
+    struct carried_out *plan, uint64_t *seed)
 {
     struct forced f = forced_by(c->steer[s].force, gpus);
-    if (gv_model_wire(model, gpus, f.edits, f.n, two_links(model, &f), false, w))
+    carry_out(model, gpus, &f, plan);
+    if (!plan->works)
         return false;
-    fill_wiring(w, &c->wiring[s]);
-    fill_cells(c, s, w, &f, seed);
+    fill_wiring(&plan->wired, &c->wiring[s]);
+    fill_cells(c, s, &plan->wired, &f, seed);
     return true;
 }
 
@@ -266,13 +286,13 @@ static const char *best_plan(const struct gv_collective *c)
 
 static void measure_tunings(
     struct gv_calibration *cal, const struct gv_model *model, gv_gpuset gpus, const char *edit,
-    struct gv_wired *w, uint64_t *seed)
+    struct carried_out *plan, uint64_t *seed)
 {
     struct gv_collective *c = collective_new(gpus);
     c->ncases = gv_collective_tuning_cases(c->cases);
     c->nsteers = gv_collective_tunings(edit, c->steer);
     for (int s = 0; s < c->nsteers; s++)
-        fill_steer(c, s, model, gpus, w, seed);
+        fill_steer(c, s, model, gpus, plan, seed);
     collective_keep(cal, c);
 }
 
@@ -280,25 +300,26 @@ static void
 measure_with_nccl(struct gv_calibration *cal, const struct gv_model *model, gv_gpuset gpus)
 {
     struct gv_collective *c = collective_new(gpus);
-    struct gv_wired *w = calloc(1, sizeof(*w));
+    struct carried_out *plan = calloc(1, sizeof(*plan));
     struct gv_profile *profile = gv_calibration_profile(cal);
     uint64_t seed = gpus * 31 + 5 + model->noise_seed * 1000003;
     char best[256];
-    if (!w || !profile)
+    if (!plan || !profile)
         abort();
+    plan->n = -1;
     c->ncases = gv_collective_cases(false, (uint64_t)1 << 30, c->cases);
     c->nsteers = gv_collective_variants(profile, NULL, gpus, c->steer);
-    if (fill_steer(c, 0, model, gpus, w, &seed))
+    if (fill_steer(c, 0, model, gpus, plan, &seed))
         c->nsteers = gv_collective_variants(profile, c, gpus, c->steer);
     for (int s = 1; s < c->nsteers; s++)
-        fill_steer(c, s, model, gpus, w, &seed);
+        fill_steer(c, s, model, gpus, plan, &seed);
     snprintf(best, sizeof(best), "%s", best_plan(c));
     collective_keep(cal, c);
-    measure_tunings(cal, model, gpus, "", w, &seed);
+    measure_tunings(cal, model, gpus, "", plan, &seed);
     if (best[0])
-        measure_tunings(cal, model, gpus, best, w, &seed);
+        measure_tunings(cal, model, gpus, best, plan, &seed);
     gv_profile_free(profile);
-    free(w);
+    free(plan);
 }
 
 /* ---- with calibrate's own ring ---- */
