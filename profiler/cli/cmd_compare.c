@@ -59,7 +59,7 @@ static const struct argp_option options[] = {
     {"redop", KEY_REDOP, "OP", 0, "sum, prod, max, min, avg (sum)", 0},
     {"in-place", KEY_IN_PLACE, 0, 0, "In place as well", 0},
     {"repeats", KEY_REPEATS, "N", 0, "Communicators of each variant, in turn (5)", 0},
-    {"iterations", KEY_ITERATIONS, "N", 0, "Timed calls of a sample (by size, 5 to 50)", 0},
+    {"iterations", KEY_ITERATIONS, "N", 0, "Timed calls of a sample (by size, 3 to 50)", 0},
     {"threads", KEY_THREADS, 0, 0, "One process with a thread for each GPU", 0},
     {"ranks-per-gpu", KEY_RANKS, "N", 0,
      "Several ranks on each GPU, as if on different hosts (no plan applies to them)", 0},

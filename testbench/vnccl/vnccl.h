@@ -23,7 +23,11 @@ double gvv_all_to_all_us(const struct gvh_comm *comm, uint64_t bytes);
 
 /* exchange.c: what ranks show each other of their buffers. */
 struct gvv_shared;
-/* Bytes of real data that a rank may show in one call. */
+/* Bytes of real data that a rank may show in one call: $GV_VIRTUAL_CAP, 64 KiB. All of a smaller
+ * buffer is moved, reduced and can be checked; of a larger one the first and the last half of that
+ * (for a call of several pieces: of each piece its part of it). What lies between is not touched,
+ * so buffers of GiB cost neither memory nor time; the call's time is the fabric's for all of its
+ * bytes. */
 size_t gvv_room(void);
 struct gvv_shared *gvv_shared(struct gvh_comm *comm); /* NULL: cannot be mapped */
 /* This rank's room for the present call, then every rank's after gvv_meet. */
