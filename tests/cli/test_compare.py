@@ -347,6 +347,11 @@ def two_releases():
     check("their NCCL", [v["nccl"] for v in result["variants"]], ["2.19.3", "2.19.3", "2.28.9", "2.28.9"])
     check("in turn", {len(r["times"]) for r in result["results"]}, {3})
     check("base", result["base"], "2.19.3 default")
+    check("both libraries are kept", (result["settings"]["libraries"], result["settings"]["repeats"]), (names, 3))
+    check_in("both libraries are named again", f"--nccl {names[0]} --nccl {names[1]} ", result["settings"]["command"])
+    again = subprocess.run(["sh", "-c", result["settings"]["command"].replace("gv100 compare", f"{BIN}/gv100 compare --json")],
+                           env=TRUSTED, stdout=subprocess.PIPE, text=True, check=True)
+    check("two releases again", json.loads(again.stdout)["variants"], result["variants"])
     text = compare(*args).stdout
     check_in("what moved", "edges moved: 4 -> 5: P2P/IPC, was SHM/direct/direct", text)
     check_in("what did not", "no edge moved", text)
