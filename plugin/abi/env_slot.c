@@ -1,5 +1,8 @@
 /* Env slot: v1 (NCCL 2.28.7), v2 (2.30.7). NCCL asks here for every variable and does not look at
  * the environment itself any more. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "plugin/abi/gv_nccl_abi.h"
@@ -11,17 +14,25 @@
 
 /* Where the library was found by its default name alone (libnccl-env.so of the package), it acts
  * only if the job asked for it. */
-static bool asked_for;
+static atomic_bool asked_for;
+static pthread_once_t named = PTHREAD_ONCE_INIT;
 
+static void name_net_slot(void)
+{
+    gv_net_slot_name(gv_answer_net_name());
+}
+
+/* Once for each NCCL of the process, possibly at the same time. */
 static int init_v1(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix)
 {
     (void)suffix;
-    gv_release_env = major * 10000 + minor * 100 + patch;
-    asked_for =
+    atomic_store(&gv_release_env, major * 10000 + minor * 100 + patch);
+    bool asked =
         gv_env_set("NCCL_ENV_PLUGIN") || gv_answer_names_us(gv_env_get("NCCL_TUNER_PLUGIN"));
-    if (!asked_for)
+    atomic_store(&asked_for, asked);
+    if (!asked)
         return GV_NCCL_SUCCESS;
-    gv_net_slot_name(gv_answer_net_name());
+    pthread_once(&named, name_net_slot);
     gv_state(); /* reads the profile now, not in the middle of the first communicator */
     return GV_NCCL_SUCCESS;
 }
@@ -43,7 +54,7 @@ static const char *get_env(const char *name)
 {
     const char *user = gv_env_get(name);
     const void *caller = __builtin_return_address(0);
-    return asked_for ? gv_answer(GV_ASKER_ENV_PLUGIN, caller, name, user) : user;
+    return atomic_load(&asked_for) ? gv_answer(GV_ASKER_ENV_PLUGIN, caller, name, user) : user;
 }
 
 GV_EXPORT const struct gv_env_v1 ncclEnvPlugin_v1 = {

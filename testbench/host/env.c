@@ -37,23 +37,26 @@ static void read_conf(const char *path)
     fclose(file);
 }
 
-static const char *home(void)
+/* `room` is where the entry may lie: another NCCL of this process may ask at the same time. */
+static const char *home(char *room, size_t size)
 {
     const char *folder = gvh_release()->home_variable ? getenv("HOME") : NULL;
+    struct passwd user, *found = NULL;
     if (folder && *folder)
         return folder;
-    struct passwd *user = getpwuid(getuid());
-    return user ? user->pw_dir : NULL;
+    getpwuid_r(getuid(), &user, room, size, &found);
+    return found ? user.pw_dir : NULL;
 }
 
 static void read_confs(void)
 {
     const char *named = gvh_release()->conf_variable ? getenv("NCCL_CONF_FILE") : NULL;
-    char path[4096];
-    if (named && *named) {
+    char path[4096], room[2048];
+    const char *folder = named && *named ? NULL : home(room, sizeof(room));
+    if (named && *named)
         read_conf(named);
-    } else if (home()) {
-        snprintf(path, sizeof(path), "%s/.nccl.conf", home());
+    if (folder) {
+        snprintf(path, sizeof(path), "%s/.nccl.conf", folder);
         read_conf(path);
     }
     read_conf("/etc/nccl.conf");
