@@ -181,7 +181,9 @@ static const struct gv_field run_fields[] = {
     NUMBER(
         gv_profile_run, algbw_gbs, 1e9, NAN,
         DOC "Algorithm bandwidth in GB/s, where published beside it."),
-    TEXT(gv_profile_run, source, DOC "File and line that imported figures are from."),
+    TEXT(
+        gv_profile_run, source,
+        DOC "File and line that imported figures are from, or what they rest on."),
 };
 static OBJECT(
     run_object, gv_profile_run, "run", run_fields, NULL,

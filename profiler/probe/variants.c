@@ -29,7 +29,8 @@ int gv_ring_variants(
     return crossing && !bad ? 2 : 1;
 }
 
-static int keep_variant(const struct gv_ring_variant *v, struct gv_profile_variant *out)
+static int
+keep_variant(const struct gv_ring_variant *v, const char *source, struct gv_profile_variant *out)
 {
     struct gv_profile_run *run = calloc(1, sizeof(*run));
     *out = (struct gv_profile_variant){
@@ -48,6 +49,7 @@ static int keep_variant(const struct gv_ring_variant *v, struct gv_profile_varia
     if (run->throttled)
         memcpy(run->throttled, v->throttled, sizeof(bool) * (size_t)v->count);
     snprintf(run->name, sizeof(run->name), "gv100 ring");
+    snprintf(run->source, sizeof(run->source), "%s", source);
     run->count = v->count;
     run->algbw_gbs = NAN;
     out->runs = run;
@@ -81,9 +83,13 @@ int gv_ring_keep(
     g->variants = calloc((size_t)n, sizeof(*g->variants));
     if (!g->variants)
         return -1;
+    /* What groups take from each other is a matter of the uplinks, which a model knows no better.
+     */
+    bool modelled = item->beside && cal->options.virtual_machine;
+    const char *source = modelled ? "a model's uplinks, by its PCI tree: nobody measured them" : "";
     cal->ngroups++;
     for (int i = 0; i < n; i++)
-        if (!v[i].broken && keep_variant(&v[i], &g->variants[g->nvariants++]))
+        if (!v[i].broken && keep_variant(&v[i], source, &g->variants[g->nvariants++]))
             return -1;
     return 0;
 }

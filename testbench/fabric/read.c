@@ -142,8 +142,8 @@ static int take_links(struct reader *r, int at, struct gv_fabric *f)
     const struct number numbers[] = {
         {"gpu_gbs", &f->link_gbs, NULL, true},
         {"gpu_both_gbs", &f->link_both_gbs, NULL, true},
-        {"uplink_gbs", &f->uplink_gbs, NULL, true},
-        {"uplink_both_gbs", &f->uplink_both_gbs, NULL, true},
+        {"uplink_gbs", &f->uplink_gbs, NULL, false},
+        {"uplink_both_gbs", &f->uplink_both_gbs, NULL, false},
         {"to_device_gbs", &f->to_device_gbs, NULL, true},
         {"to_host_gbs", &f->to_host_gbs, NULL, true},
         {"staged_gbs", &f->staged_gbs, NULL, true},
@@ -193,6 +193,29 @@ static void number_ports(struct gv_fabric *f)
     }
 }
 
+static double lanes_by_speed(const struct gv_bench_pci *pci)
+{
+    return pci->width * strtod(pci->speed, NULL);
+}
+
+/* Where the file does not say what an uplink carries: a GPU's own link, as its narrowest bridge
+ * compares with it. */
+static void derive_uplinks(struct gv_fabric *f)
+{
+    double ratio = INFINITY;
+    for (int i = 0; i < f->machine.ngpus; i++) {
+        const struct gv_bench_pci *gpu = &f->machine.gpus[i].pci, *at = gpu;
+        while ((at = gv_bench_machine_bridge(&f->machine, at->parent)))
+            ratio = fmin(ratio, lanes_by_speed(at) / lanes_by_speed(gpu));
+    }
+    if (!isfinite(ratio))
+        ratio = 1;
+    if (!(f->uplink_gbs > 0))
+        f->uplink_gbs = ratio * f->link_gbs;
+    if (!(f->uplink_both_gbs > 0))
+        f->uplink_both_gbs = ratio * f->link_both_gbs;
+}
+
 void gv_fabric_init(struct gv_fabric *f)
 {
     const struct gv_fabric_caps none = {INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, 1};
@@ -240,6 +263,7 @@ int gv_fabric_read(const char *path, struct gv_fabric *f, struct gv_error *err)
     int rc = !text || gv_yaml_parse(&r.tree, text, len, path, r.err) ? -1 : 0;
     if (!rc) {
         rc = take_fabric(&r, f);
+        derive_uplinks(f);
         gv_yaml_finish(&r.tree);
     }
     free(text);

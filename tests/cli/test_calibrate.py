@@ -24,6 +24,8 @@ def test_reference():
     check_pairs(profile)
     check_groups(profile)
     check("decisions", decisions(out), decisions("4028"))
+    with open(out) as f:
+        check("modelled uplinks are told, for two groups of two variants", f.read().count("a model's uplinks"), 4)
 
 
 def nccl_groups(profile):
