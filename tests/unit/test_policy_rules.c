@@ -308,6 +308,110 @@ static void variants(void **state)
     }
 }
 
+static struct gv_profile_variant *
+chosen(struct gv_profile_group *group, enum gv_edit_kind edit, int algorithm, int protocol)
+{
+    struct gv_profile_variant *variant = gv_build_variant(group, edit);
+    variant->algorithm = (enum gv_algo)algorithm;
+    variant->protocol = (enum gv_proto)protocol;
+    return variant;
+}
+
+/* A variant that names an algorithm alone says nothing of the transport, whatever stands in for it,
+ * and the order of variants in the file does not matter. */
+static void variants_of_the_tuner(void **state)
+{
+    (void)state;
+    struct gv_build *build = two_switches(GV_CUDA);
+    build->profile.policy.operations = GV_OP_BIT(ALL_REDUCE);
+    struct gv_profile_group *group =
+        gv_build_group_set(build, gv_build_set("0-7"), ALL_REDUCE, 1 << 30, false);
+    gv_build_run(gv_build_variant(group, GV_EDIT_BRIDGE), "12 12 12");
+    gv_build_run(gv_build_variant(group, GV_EDIT_NONE), "10 10 10");
+    gv_build_run(chosen(group, GV_EDIT_LEND, GV_ALGO_RING, GV_PROTO_ANY), "13 13 13");
+    expect(build, "0-7", P2P, "lend 3-4 lend 7-0", "GB/s busbw");
+    gv_build_free(build);
+}
+
+/* Of lists that rule 1 cannot tell apart the one with the lower GPUs is lent, in whatever order the
+ * file has them. */
+static void equal_lists(void **state)
+{
+    (void)state;
+    static const struct {
+        int a[2][2], b[2][2];
+        const char *edits;
+    } rows[] = {
+        {{{1, 5}, {0, 6}}, {{2, 5}, {0, 6}}, "lend 0-6 lend 1-5"},
+        {{{1, 5}, {0, 6}}, {{1, 4}, {0, 6}}, "lend 0-6 lend 1-4"},
+        {{{1, 5}, {2, 6}}, {{1, 5}, {3, 6}}, "lend 1-5 lend 2-6"},
+        {{{1, 5}, {2, 7}}, {{1, 5}, {2, 6}}, "lend 1-5 lend 2-6"},
+    };
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+        struct gv_build *build = two_switches(GV_CUDA);
+        struct gv_profile_group *group =
+            gv_build_measured(build, "0-7", ALL_REDUCE, "1G", "10 10 10", GV_EDIT_NONE, NULL);
+        for (int k = 0; k < 2; k++) {
+            struct gv_profile_variant *variant = gv_build_variant(group, GV_EDIT_LEND);
+            bool first = (k == 0) == (i % 2 == 0);
+            variant->nlend = 2;
+            memcpy(variant->lend, first ? rows[i / 2].a : rows[i / 2].b, sizeof(rows[0].a));
+            gv_build_run(variant, "12 12 12");
+        }
+        expect(build, "0-7", P2P, rows[i / 2].edits, "GB/s busbw");
+        gv_build_free(build);
+    }
+}
+
+/* Of several losses the worst is named. */
+static void worst_loss(void **state)
+{
+    (void)state;
+    static const char *const samples[][2] = {{"9 9 9", "8 8 8"}, {"8 8 8", "9 9 9"}};
+    for (int i = 0; i < 2; i++) {
+        struct gv_build *build = two_switches(GV_CUDA);
+        gv_build_measured(
+            build, "0-7", ALL_REDUCE, "1G", "10 10 10", GV_EDIT_P2P_LEVEL, "12 12 12");
+        gv_build_measured(
+            build, "0-7", GV_OP_REDUCE, "1M", "10 10 10", GV_EDIT_P2P_LEVEL, samples[i][0]);
+        gv_build_measured(
+            build, "0-7", GV_OP_REDUCE, "2M", "10 10 10", GV_EDIT_P2P_LEVEL, samples[i][1]);
+        expect(build, "0-7", DEFAULT, "", "(-20.0 %, Reduce,");
+        gv_build_free(build);
+    }
+}
+
+/* What a tuner row makes up for is no loss; but send and receive have no rows, and a neighbour's
+ * rows are not those of the group that is interpolated. */
+static void made_up_losses(void **state)
+{
+    (void)state;
+    static const struct {
+        enum gv_op op;
+        enum gv_algo algorithm;
+        enum gv_proto protocol;
+        const char *gpus;
+        enum gv_transport transport;
+    } rows[] = {
+        {ALL_REDUCE, GV_ALGO_TREE, GV_PROTO_LL, "0-7", P2P},
+        {ALL_REDUCE, GV_ALGO_RING, GV_PROTO_SIMPLE, "0-7", P2P},
+        {GV_OP_REDUCE, GV_ALGO_RING, GV_PROTO_LL, "0-7", P2P},
+        {GV_OP_SEND_RECV, GV_ALGO_RING, GV_PROTO_LL, "0-7", DEFAULT},
+        {ALL_REDUCE, GV_ALGO_RING, GV_PROTO_LL, "0-5", DEFAULT},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct gv_build *build = two_switches(GV_CUDA);
+        gv_build_measured(build, "0-4", ALL_REDUCE, "1G", "10 10 10", GV_EDIT_LEND, "12 12 12");
+        gv_build_measured(build, "0-7", ALL_REDUCE, "1G", "10 10 10", GV_EDIT_LEND, "12 12 12");
+        struct gv_profile_group *group =
+            gv_build_measured(build, "0-7", rows[i].op, "1M", "10 10 10", GV_EDIT_LEND, "9 9 9");
+        expect(build, rows[i].gpus, DEFAULT, "", "1M)");
+        gv_build_run(chosen(group, GV_EDIT_LEND, rows[i].algorithm, rows[i].protocol), "12 12 12");
+        expect(build, rows[i].gpus, rows[i].transport, NULL, "");
+        gv_build_free(build);
+    }
+}
+
 /* A group measured beside others decides, where both sides are there. */
 static void loaded_groups(void **state)
 {
@@ -438,6 +542,10 @@ int main(void)
         cmocka_unit_test(interpolation),
         cmocka_unit_test(interpolation_and_losses),
         cmocka_unit_test(interpolation_from_a_bridge),
+        cmocka_unit_test(variants_of_the_tuner),
+        cmocka_unit_test(equal_lists),
+        cmocka_unit_test(worst_loss),
+        cmocka_unit_test(made_up_losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
