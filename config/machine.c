@@ -18,26 +18,25 @@ struct pci_address {
     unsigned domain, bus, device, function;
 };
 
-/* "0000:1a:00.0"; a domain may have more than four digits. */
-static bool parse_address(const char *text, size_t len, struct pci_address *out)
-{
-    char copy[24];
-    if (len >= sizeof(copy) || len < 12)
-        return false;
-    snprintf(copy, sizeof(copy), "%.*s", (int)len, text);
-    if (strspn(copy, "0123456789abcdefABCDEF:.") != len)
-        return false;
-    int end = 0;
-    int n = sscanf(
-        copy, "%8x:%2x:%2x.%1x%n", &out->domain, &out->bus, &out->device, &out->function, &end);
-    return n == 4 && (size_t)end == len;
-}
-
 static void format_address(const struct pci_address *a, char out[20])
 {
     snprintf(
         out, 20, "%04x:%02x:%02x.%x", a->domain, a->bus & 0xffu, a->device & 0x1fu,
         a->function & 7u);
+}
+
+/* "0000:1a:00.0", as the kernel writes it and no other way, so that no device has two names; a
+ * domain may have more than four digits. */
+static bool parse_address(const char *text, size_t len, struct pci_address *out)
+{
+    char copy[20], again[20];
+    if (len >= sizeof(again) || len < 12)
+        return false;
+    snprintf(copy, sizeof(copy), "%.*s", (int)len, text);
+    if (sscanf(copy, "%8x:%2x:%2x.%1x", &out->domain, &out->bus, &out->device, &out->function) != 4)
+        return false;
+    format_address(out, again);
+    return !strcmp(copy, again);
 }
 
 static uint64_t order_of(const char *bus_id)

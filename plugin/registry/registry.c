@@ -112,8 +112,8 @@ int gv_registry_await(struct gv_registry_entry *entry, int nranks, int wait_ms)
     int64_t deadline = now_ms() + wait_ms;
     for (;;) {
         uint32_t arrived = atomic_load(&shared->arrived);
-        if ((int)arrived >= nranks)
-            return (int)arrived == nranks ? 0 : -1;
+        if (arrived >= (uint32_t)nranks)
+            return arrived == (uint32_t)nranks ? 0 : -1;
         if (atomic_load(&shared->word) != GV_OPEN || now_ms() >= deadline)
             return -1;
         futex_wait(&shared->arrived, arrived, deadline);
@@ -140,7 +140,7 @@ void gv_registry_prepare(struct gv_registry_entry *entry, uint64_t plan, int nra
         return;
     atomic_store(&slot->plan, plan);
     atomic_store(&slot->state, GV_SLOT_PREPARED);
-    if ((int)atomic_fetch_add(&shared->prepared, 1) + 1 == nranks)
+    if (atomic_fetch_add(&shared->prepared, 1) + 1 == (uint32_t)nranks)
         speak(shared, compare_plans(shared, nranks));
 }
 
