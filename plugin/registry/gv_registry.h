@@ -92,7 +92,8 @@ int gv_registry_sweep(const char *folder, int limit);
  * /dev/shm that is too small). */
 void gv_registry_folder(char *out, unsigned long out_size);
 
-/* Where signs lie that cannot lie there. */
+/* Where signs lie that cannot lie there. $GV100_SIGN_DIR names another folder (tests, whose keys
+ * come again). */
 void gv_registry_second_folder(char *out, unsigned long out_size);
 
 /* Cause and next step, one sentence for a log. */

@@ -7,12 +7,17 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 void gv_registry_second_folder(char *out, unsigned long out_size)
 {
-    snprintf(out, out_size, "/tmp/gv100-%u", (unsigned)geteuid());
+    const char *own = secure_getenv("GV100_SIGN_DIR");
+    if (own && own[0] == '/')
+        snprintf(out, out_size, "%s", own);
+    else
+        snprintf(out, out_size, "/tmp/gv100-%u", (unsigned)geteuid());
 }
 
 static void name_sign(const char *folder, uint64_t key, char *out, size_t size)
@@ -44,7 +49,7 @@ static bool leave_sign(const char *folder, uint64_t key)
 
 void gv_registry_refuse(const char *folder, uint64_t key)
 {
-    char second[64];
+    char second[256];
     gv_registry_second_folder(second, sizeof(second));
     if (!leave_sign(folder, key))
         leave_sign(second, key);
@@ -59,14 +64,14 @@ static bool has_sign(const char *folder, uint64_t key)
 
 bool gv_registry_refused(const char *folder, uint64_t key)
 {
-    char second[64];
+    char second[256];
     gv_registry_second_folder(second, sizeof(second));
     return has_sign(folder, key) || has_sign(second, key);
 }
 
 void gv_registry_take_back(const char *folder, uint64_t key)
 {
-    char second[64], sign[512];
+    char second[256], sign[512];
     gv_registry_second_folder(second, sizeof(second));
     name_sign(folder, key, sign, sizeof(sign));
     if (is_ours(folder))

@@ -151,6 +151,8 @@ void gv_world_open(struct gv_world *world, enum gv_world_machine machine)
     setenv("GV100_SYSFS", path, 1);
     snprintf(path, sizeof(path), "%s/registry", world->dir);
     setenv("GV100_SHM_DIR", path, 1);
+    snprintf(path, sizeof(path), "%s/signs", world->dir);
+    setenv("GV100_SIGN_DIR", path, 1);
     setenv("GV100_ASSUME_VERIFIED", "1", 1);
     setenv("GV100_SINGLE_NODE", "1", 1);
     setenv("GV100_PROFILE_DIR", GV_PROFILES, 1);

@@ -32,6 +32,7 @@ int main(void)
 }
 C
 lib=$(pkg-config --variable=libdir gv-handoff)
+sanitize=${GV_SANITIZE:+-fsanitize=$GV_SANITIZE} # what the library needs then is in the program
 check() {
   local got
   got=$(LD_LIBRARY_PATH=$lib "$root/$1") || fail "$1 does not run"
@@ -39,19 +40,19 @@ check() {
 }
 cc=${CC:-cc}
 # shellcheck disable=SC2046
-$cc -Wall -Wextra -Werror -o "$root/shared" "$root/program.c" $(pkg-config --cflags --libs gv-handoff)
+$cc $sanitize -Wall -Wextra -Werror -o "$root/shared" "$root/program.c" $(pkg-config --cflags --libs gv-handoff)
 check shared
 ldd "$root/shared" >/dev/null
 # shellcheck disable=SC2046
 if pkg-config --exists yaml-0.1; then
-  $cc -o "$root/static" "$root/program.c" $(pkg-config --cflags gv-handoff) "$lib/libgv-handoff.a" \
+  $cc $sanitize -o "$root/static" "$root/program.c" $(pkg-config --cflags gv-handoff) "$lib/libgv-handoff.a" \
     $(pkg-config --libs yaml-0.1) -ldl -lm -lpthread
   check static
 fi
 if command -v c++ >/dev/null; then
   cp "$root/program.c" "$root/program.cc"
   # shellcheck disable=SC2046
-  c++ -Wall -Werror -o "$root/plus" "$root/program.cc" $(pkg-config --cflags --libs gv-handoff)
+  c++ $sanitize -Wall -Werror -o "$root/plus" "$root/program.cc" $(pkg-config --cflags --libs gv-handoff)
   check plus
 fi
 so=$(readlink -f "$lib/libgv-handoff.so")
