@@ -183,7 +183,7 @@ static void look_at_group(
     result->plans += best.plans;
     result->not_exhausted += !best.exhausted;
     result->default_unsound += isnan(best.default_gbs);
-    double kept_back = 1 - best.best_gbs / best.free_gbs;
+    double kept_back = best.best_gbs > 0 ? 1 - best.best_gbs / best.free_gbs : 0;
     result->rule_2 += kept_back > NO_REGRET;
     result->rule_2_worst = fmax(result->rule_2_worst, kept_back);
     check(model, gpus, &c, &best, result);

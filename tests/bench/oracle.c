@@ -80,20 +80,42 @@ static double tuned_us(const struct gv_wired *w, uint64_t bytes, bool lent)
     return best;
 }
 
-/* At the sizes that calibrate measures; a loss that the tuner can make up for is none. */
-static bool loses_somewhere(struct asking *q, bool lent)
+/* At the sizes that calibrate measures. */
+static const uint64_t sizes[] = {8 << 10, 128 << 10, 1 << 20, 16 << 20, 128 << 20, 1 << 30};
+#define SIZES (int)(sizeof(sizes) / sizeof(sizes[0]))
+
+/* A loss that the tuner can make up for is none. */
+static bool all_reduce_loses(const struct asking *q, bool lent)
 {
-    static const uint64_t sizes[] = {8 << 10, 128 << 10, 1 << 20, 16 << 20, 128 << 20, 1 << 30};
-    for (int i = 0; q->any_operation && i < 6; i++)
-        if (q->base->ring_sound && loses(
-                                       q, gv_wired_all_reduce_us(q->base, sizes[i], false),
-                                       tuned_us(q->now, sizes[i], lent)))
+    for (int i = 0; i < SIZES; i++)
+        if (loses(
+                q, gv_wired_all_reduce_us(q->base, sizes[i], false),
+                tuned_us(q->now, sizes[i], lent)))
             return true;
-    if (!q->any_operation || !q->base->all_sound || !q->base->peers)
-        return false;
+    return false;
+}
+
+static bool all_to_all_loses(struct asking *q)
+{
+    double us_per_gb = gv_wired_us_per_gb(q->now);
     if (isnan(q->base_us_per_gb))
         q->base_us_per_gb = gv_wired_us_per_gb(q->base);
-    return loses(q, q->base_us_per_gb, gv_wired_us_per_gb(q->now));
+    for (int i = 0; i < SIZES; i++)
+        if (loses(
+                q, gv_wired_all_to_all_us(q->base, q->base_us_per_gb, sizes[i]),
+                gv_wired_all_to_all_us(q->now, us_per_gb, sizes[i])))
+            return true;
+    return false;
+}
+
+/* What the default cannot do soundly has no figure to lose against. */
+static bool loses_somewhere(struct asking *q, bool lent)
+{
+    if (!q->any_operation)
+        return false;
+    if (q->base->ring_sound && all_reduce_loses(q, lent))
+        return true;
+    return q->base->all_sound && q->base->peers && all_to_all_loses(q);
 }
 
 static bool sound(const struct asking *q, bool lent)
