@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef gv_error_set
+#undef gv_error_at
+
 static void fill(struct gv_error *err, const char *fmt, va_list ap)
 {
     vsnprintf(err->text, sizeof(err->text), fmt, ap);

@@ -26,4 +26,9 @@ int gv_error_at(
  * Returns `out`. */
 const char *gv_error_format(const struct gv_error *err, char *out, unsigned long out_size);
 
+#ifdef __clang_analyzer__ /* it looks at one source at a time, and is told what these return */
+#define gv_error_set(...) (gv_error_set(__VA_ARGS__), -1)
+#define gv_error_at(...) (gv_error_at(__VA_ARGS__), -1)
+#endif
+
 #endif

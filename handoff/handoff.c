@@ -125,8 +125,10 @@ int gv_handoff_create(
     struct gv_error err = {0};
     struct gv_handoff *h = calloc(1, sizeof(*h));
     int rc = !o || !out || check(o, &err) ? GV_HANDOFF_INVALID : 0;
-    if (!h)
-        rc = gv_error_set(&err, "out of memory");
+    if (!h) {
+        gv_error_set(&err, "out of memory");
+        rc = GV_HANDOFF_FAILED;
+    }
     if (!rc && create(h, o, &err))
         rc = GV_HANDOFF_FAILED;
     if (rc && text)

@@ -62,7 +62,7 @@ static int collect(
  * without rest (every speed is a multiple of the slowest). */
 static struct gv_link together(const struct branches *all, const char *sysfs)
 {
-    struct gv_link sum = {.units = 0, .width = 0};
+    struct gv_link sum = {.units = 1, .width = 0};
     int total = 0;
     for (int i = 0; i < all->n; i++) {
         struct gv_link link = gv_link_of(all->top[i], sysfs);

@@ -19,7 +19,12 @@ static const struct {
     {"8.0 GT/s PCIe", 60},   {"16.0 GT/s PCIe", 120}, {"32.0 GT/s PCIe", 240},
     {"64.0 GT/s PCIe", 480},
 };
-enum { NSPEEDS = sizeof(speeds) / sizeof(speeds[0]), UNKNOWN_UNITS = 60, UNKNOWN_WIDTH = 16 };
+enum {
+    NSPEEDS = sizeof(speeds) / sizeof(speeds[0]),
+    UNKNOWN_UNITS = 60,
+    UNKNOWN_WIDTH = 16,
+    MOST_LANES = 1024
+};
 
 static int units_of(const char *speed)
 {
@@ -62,12 +67,19 @@ static int sysfs_units(const char *sysfs, const char *bus_id)
     return units_of(number_of(port) < number_of(device) ? port : device);
 }
 
+/* No more than could be multiplied without care. */
+static int lanes(const char *text)
+{
+    long n = strtol(text, NULL, 0);
+    return n < 0 ? 0 : n < MOST_LANES ? (int)n : MOST_LANES;
+}
+
 static int sysfs_width(const char *sysfs, const char *bus_id)
 {
     char device[64], port[64];
     line_of(sysfs, bus_id, "", "max_link_width", device, sizeof(device));
     line_of(sysfs, bus_id, "/..", "max_link_width", port, sizeof(port));
-    int own = (int)strtol(device, NULL, 0), up = (int)strtol(port, NULL, 0);
+    int own = lanes(device), up = lanes(port);
     return up < own ? up : own;
 }
 
@@ -77,7 +89,7 @@ struct gv_link gv_link_of(const struct gv_elem *pci, const char *sysfs)
     const char *speed = gv_elem_get(pci, "link_speed"), *width = gv_elem_get(pci, "link_width");
     struct gv_link link;
     link.units = speed ? units_of(speed) : sysfs_units(sysfs, bus_id);
-    link.width = width ? (int)strtol(width, NULL, 0) : sysfs_width(sysfs, bus_id);
+    link.width = width ? lanes(width) : sysfs_width(sysfs, bus_id);
     if (link.width <= 0)
         link.width = UNKNOWN_WIDTH;
     return link;
