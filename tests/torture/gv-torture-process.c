@@ -26,16 +26,7 @@
 
 #include "plugin/registry/gv_registry.h"
 #include "testbench/host/gv_fakecuda.h"
-#include "tests/bench/drive.h"
-#include "tests/bench/world.h"
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);         \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
+#include "tests/torture/inside.h"
 
 enum { RANKS = 2 };
 static const int gpus[RANKS] = {0, 5}; /* a pair with a plan */
@@ -143,18 +134,7 @@ static void *open_plugin(void)
 {
     char path[4096];
     snprintf(path, sizeof(path), "%s/%s", getenv("GV_LIB_DIR"), GV_WORLD_PLUGIN);
-    void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    MUST(lib);
-    return lib;
-}
-
-static struct gv_drive_plugin slots_of(void *lib)
-{
-    struct gv_drive_plugin plugin = {
-        dlsym(lib, "ncclEnvPlugin_v2"), dlsym(lib, "ncclNetPlugin_v11"),
-        dlsym(lib, "ncclTunerPlugin_v5")};
-    MUST(plugin.env && plugin.net && plugin.tuner);
-    return plugin;
+    return gv_inside_open(path);
 }
 
 static int reopen(int n)
@@ -165,7 +145,7 @@ static int reopen(int n)
     for (int i = 0; i < n; i++) {
         void *lib = open_plugin();
         if (i % (n / 10 + 1) == 0) {
-            struct gv_drive_plugin plugin = slots_of(lib);
+            struct gv_drive_plugin plugin = gv_inside_slots(lib);
             MUST(!plugin.env->init(2, 28, 9, "", gv_world_logger));
             struct gv_drive_result result =
                 gv_drive_communicator(drive, &plugin, (uint64_t)i + 1, gpus, i == 0);
@@ -263,7 +243,7 @@ static int fork_often(int n)
     int lost = 0;
     open_world();
     setenv("NCCL_PROTO", "Simple", 1);
-    maker.plugin = slots_of(open_plugin());
+    maker.plugin = gv_inside_slots(open_plugin());
     MUST(!maker.plugin.env->init(2, 28, 9, "", gv_world_logger));
     MUST(!pthread_create(&thread, NULL, make, &maker));
     for (int i = 0; i < n; i++) {
@@ -312,7 +292,7 @@ static void *register_only(void *unused)
 static void open_first(void)
 {
     open_world();
-    first = slots_of(open_plugin());
+    first = gv_inside_slots(open_plugin());
     MUST(!first.env->init(2, 28, 9, "", gv_world_logger));
 }
 
@@ -354,7 +334,7 @@ static int twice(const char *copy)
     struct gv_drive *drive = gv_drive_new(RANKS);
     void *second = dlopen(copy, RTLD_NOW | RTLD_LOCAL);
     MUST(second);
-    struct gv_drive_plugin plugins[] = {slots_of(open_plugin()), slots_of(second)};
+    struct gv_drive_plugin plugins[] = {gv_inside_slots(open_plugin()), gv_inside_slots(second)};
     MUST(plugins[0].tuner != plugins[1].tuner);
     for (int i = 0; i < 2; i++)
         MUST(!plugins[i].env->init(2, 28, 9, "", gv_world_logger));
