@@ -94,6 +94,8 @@ static void sizes(void **state)
             assert_int_equal(bytes, 77);
             continue;
         }
+        if (getenv("GV_VALGRIND") && rows[i].bytes >> 53)
+            continue; /* its long double has 53 bits */
         char back[32];
         assert_int_equal(rc, 0);
         assert_true(bytes == rows[i].bytes);
