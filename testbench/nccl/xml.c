@@ -232,17 +232,17 @@ static int check_version(struct parser *p, const struct gv_nt_elem *system)
 /* Skips an element that does not count. NCCL never compares the names of its tags. */
 static int skip_children(struct parser *p)
 {
-    for (;;) {
+    for (long depth = 1; depth > 0;) { /* no recursion: a file may be as deep as it likes */
         struct tag tag;
         int rc = read_tag(p, &tag);
         gv_nt_xml_free(rc ? NULL : tag.elem);
         if (!rc && tag.type == TAG_EOF)
             rc = fail(p, "an element does not end");
-        if (!rc && tag.type == TAG_OPEN)
-            rc = skip_children(p);
-        if (rc || tag.type == TAG_CLOSE)
+        if (rc)
             return rc;
+        depth += (tag.type == TAG_OPEN) - (tag.type == TAG_CLOSE);
     }
+    return 0;
 }
 
 static int read_children(struct parser *p, struct gv_nt_elem *parent, struct gv_nt_elem **system);
