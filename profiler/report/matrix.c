@@ -59,6 +59,8 @@ static void collect(struct matrix *m)
             m->heat.low = fmin(m->heat.low, cell.gbs);
             m->heat.high = fmax(m->heat.high, cell.gbs);
         }
+    /* Pairs that differ by noise must not look far apart. */
+    m->heat.low = fmin(m->heat.low, m->heat.high / 2);
 }
 
 /* A figure that fits a cell: at most four characters. */
