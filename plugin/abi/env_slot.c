@@ -26,6 +26,7 @@ static void name_net_slot(void)
 static int init_v1(uint8_t major, uint8_t minor, uint8_t patch, const char *suffix)
 {
     (void)suffix;
+    atomic_fetch_add(&gv_release_envs, 1);
     atomic_store(&gv_release_env, major * 10000 + minor * 100 + patch);
     bool asked =
         gv_env_set("NCCL_ENV_PLUGIN") || gv_answer_names_us(gv_env_get("NCCL_TUNER_PLUGIN"));

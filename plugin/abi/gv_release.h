@@ -12,4 +12,7 @@ int gv_release_of(const void *address);
  * used. */
 extern atomic_int gv_release_env;
 
+/* How many NCCLs have initialised the env slot. */
+extern atomic_int gv_release_envs;
+
 #endif

@@ -3,6 +3,9 @@
  * getProperties fails, and NCCL goes on to its own networks. Before v11 init comes once per process
  * and says nothing of use; those versions exist so that a job which names this library as its net
  * plugin goes on as well. */
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #include "plugin/abi/gv_nccl_abi.h"
 #include "plugin/abi/gv_release.h"
 #include "plugin/abi/gv_slots.h"
@@ -45,11 +48,13 @@ static void announce(uint64_t comm_id, const void *nccl)
     if (state->disabled || gv_comm_of_this_thread(gv_object_of(nccl)))
         return;
     int gpu = state->usable ? gv_state_current_gpu() : -1;
-    int release = gv_release_of(nccl);
+    /* The loader is asked only where there are several: its lock does not survive a fork. */
+    bool several = atomic_load(&gv_release_envs) > 1;
+    int release = several ? gv_release_of(nccl) : 0;
     struct gv_comm *comm = gv_comm_new(comm_id, gpu, 0, release ? release : gv_release_env);
     if (!comm)
         return;
-    comm->library = gv_nccl_of(nccl);
+    comm->library = several ? gv_nccl_of(nccl) : NULL;
     gv_comm_arm(comm);
     gv_comm_put(comm);
 }

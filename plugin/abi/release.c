@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 /* Written by the env slot's init, before that NCCL has any communicator. */
-atomic_int gv_release_env;
+atomic_int gv_release_env, gv_release_envs;
 
 int gv_release_of(const void *address)
 {

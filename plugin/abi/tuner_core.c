@@ -76,11 +76,11 @@ struct gv_comm *gv_tuner_init(struct gv_init *init, gv_logger logger)
     if (gv_state()->disabled)
         return NULL;
     const void *nccl = (const void *)logger;
-    if (!init->nccl_version)
+    struct gv_comm *comm = gv_comm_take(gv_object_of(nccl));
+    if (!comm && !init->nccl_version)
         init->nccl_version = gv_release_of(nccl);
     if (!init->nccl_version)
         init->nccl_version = gv_release_env;
-    struct gv_comm *comm = gv_comm_take(gv_object_of(nccl));
     if (!comm && !gv_state()->usable && init->has_id && init->nnodes == 1)
         return refuse(init);
     if (comm)
