@@ -50,12 +50,16 @@ static struct gv_comm *alone(const struct gv_init *init)
     const struct gv_state *state = gv_state();
     if (!state->usable || init->nnodes != 1)
         return NULL;
-    gv_log_once(
-        GV_LOG_INFO, "only the tuner slot is in use%s, so transports are not under control%s",
-        gv_answer_preloaded() ? " (this NCCL's init calls do not pass through the preloaded "
-                                "library: it is linked statically, or reached by dlsym)"
-                              : "",
-        gv_answer_preloaded() ? "" : "; set what 'gv100 env' prints instead");
+    if (gv_answer_preloaded())
+        gv_log_once(
+            GV_LOG_INFO,
+            "a communicator shares its parent's resources, or its init did not pass through the "
+            "preloaded library (NCCL linked statically, or reached by dlsym): its transports are "
+            "not under control");
+    else
+        gv_log_once(
+            GV_LOG_INFO, "only the tuner slot is in use, so transports are not under control; set "
+                         "what 'gv100 env' prints instead");
     bool all = (int)init->nranks == state->profile->ngpus;
     if (!init->has_id && !all)
         return NULL;

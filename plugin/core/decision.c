@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/gv_hash.h"
+#include "plugin/core/gv_answer.h"
 #include "plugin/core/gv_env.h"
 #include "plugin/core/gv_force.h"
 #include "plugin/core/make_file.h"
@@ -79,9 +80,12 @@ static void respect_user(
     else if (d->plan.nedits && !d->question.transport_in_reach)
         back_to_default(
             d,
-            "transport is not under control in the tuner slot alone; set the variable that '%s' "
-            "prints",
-            "gv100 env");
+            gv_answer_preloaded()
+                ? "its transports are NCCL's: it shares its parent's resources, or its init did "
+                  "not pass through the preload%s"
+                : "transport is not under control in the tuner slot alone; set the variable that "
+                  "'%s' prints",
+            gv_answer_preloaded() ? "" : "gv100 env");
     if (user->algorithm) {
         free(d->plan.rows);
         d->plan.rows = NULL;

@@ -65,6 +65,14 @@ for args, since, modes, want in CASES:
             check(f"{where}: warnings", [lines(c, "WARN", OTHER_NCCL) for c in comms],
                   [[]] * len(want))
 
+# In the preload such a child is seen and left to NCCL, which is said; its parent keeps its plan.
+for release, given in (("2.28.9", ["--given", "preload"]), ("2.27.7", [])):
+    for mode in MODES:
+        comms = host("--release", release, "--mode", mode, *given, "--comm", "0-9", "--split", "0:0-5", "--share", status=0)
+        where = f"{release} {mode} preload, sharing child"
+        check(f"{where}: transports", [sorted(transports(c)) for c in comms], [sorted(P10), sorted(S6)])
+        check(f"{where}: why", any("shares its parent's resources" in l for l in comms[1]["log"]), True)
+
 # Over different GPUs nothing tells up to 2.28.6 which one a thread of NCCL's works for: the right plan
 # where one was made before the other came, else the default for both, with its true cause.
 for release in ("2.19.3", "2.23.4", "2.27.7", "2.28.3"):
