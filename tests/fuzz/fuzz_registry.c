@@ -55,22 +55,13 @@ static void plant(const uint8_t *data, size_t size)
     close(fd);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void ask(struct gv_registry_entry *entry, int nranks)
 {
     struct gv_registry_members m = gv_registry_members(entry);
     GV_MUST(m.count >= 0 && m.count <= GV_REGISTRY_RANKS);
     GV_MUST(m.on_one_gpu == m.count - gv_gpuset_count(m.gpus) && m.on_one_gpu >= 0);
     gv_registry_await(entry, nranks, 0);
-    int64_t begin = now_ms();
     enum gv_verdict verdict = gv_registry_decide(entry, 1, nranks, WAIT_MS);
-    GV_MUST(now_ms() - begin < 2000);
     GV_MUST(verdict != GV_OPEN && verdict == gv_registry_decide(entry, 2, nranks, WAIT_MS));
     GV_MUST(gv_verdict_text(verdict)[0]);
 }
