@@ -161,6 +161,8 @@ int ncclCommInitRankScalable(
 int ncclCommInitAll(ncclComm_t *comms, int ndev, const int *devices)
 {
     ncclUniqueId id;
+    if (!comms || ndev < 0 || ndev > GVH_MAX_RANKS)
+        return GVH_INVALID_ARGUMENT;
     int device = gvh_get_device();
     int rc = ncclGetUniqueId(&id);
     if (rc)

@@ -17,7 +17,7 @@
 static enum gv_fault wanted;
 static long at;
 static bool sticky;
-static atomic_long seen[GV_FAULTS];
+static atomic_long seen[GV_FAULTS], live;
 static _Thread_local bool here;
 
 void gv_faults_set(enum gv_fault kind, long n, bool stays)
@@ -27,11 +27,17 @@ void gv_faults_set(enum gv_fault kind, long n, bool stays)
     sticky = stays;
     for (int i = 0; i < GV_FAULTS; i++)
         atomic_store(&seen[i], 0);
+    atomic_store(&live, 0);
 }
 
 long gv_faults_seen(enum gv_fault kind)
 {
     return atomic_load(&seen[kind]);
+}
+
+long gv_faults_live(void)
+{
+    return atomic_load(&live);
 }
 
 void gv_faults_here(bool on)
@@ -76,20 +82,33 @@ static void *real(const char *name)
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *old, size_t size);
+void __libc_free(void *block);
+
+static void *counted(void *block, long change)
+{
+    if (here && block)
+        atomic_fetch_add(&live, change);
+    return block;
+}
 
 void *malloc(size_t size)
 {
-    return fails(GV_FAULT_MEMORY, ENOMEM) ? NULL : __libc_malloc(size);
+    return fails(GV_FAULT_MEMORY, ENOMEM) ? NULL : counted(__libc_malloc(size), 1);
 }
 
 void *calloc(size_t n, size_t size)
 {
-    return fails(GV_FAULT_MEMORY, ENOMEM) ? NULL : __libc_calloc(n, size);
+    return fails(GV_FAULT_MEMORY, ENOMEM) ? NULL : counted(__libc_calloc(n, size), 1);
 }
 
 void *realloc(void *old, size_t size)
 {
-    return fails(GV_FAULT_MEMORY, ENOMEM) ? NULL : __libc_realloc(old, size);
+    return fails(GV_FAULT_MEMORY, ENOMEM) ? NULL : counted(__libc_realloc(old, size), !old);
+}
+
+void free(void *block)
+{
+    __libc_free(counted(block, -1));
 }
 
 static mode_t mode_of(int flags, va_list ap)

@@ -28,6 +28,8 @@ enum gv_fault {
 void gv_faults_set(enum gv_fault kind, long n, bool stays);
 /* Calls of that kind since then. */
 long gv_faults_seen(enum gv_fault kind);
+/* Allocations since then that were not given back; free counts where malloc does. */
+long gv_faults_live(void);
 /* Whether this thread's calls count. */
 void gv_faults_here(bool on);
 
