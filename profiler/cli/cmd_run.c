@@ -156,9 +156,10 @@ static void close_with_a_line(
 {
     struct gv_decisions d;
     struct gv_str line = {0};
+    const char *off = getenv("GV100_DISABLE");
     if (gv_decisions_read(log->path, log->from, &d))
         gv_str_add(&line, "the decisions could not be read: out of memory");
-    else if (getenv("GV100_DISABLE") && !strcmp(getenv("GV100_DISABLE"), "1"))
+    else if (off && !strcmp(off, "1"))
         gv_str_add(&line, "switched off by GV100_DISABLE=1");
     else if (!d.n && !d.warnings)
         nothing_decided(list, n, bits, plugin, &line);

@@ -42,8 +42,7 @@ static int start(char *const argv[], const sigset_t *mask, pid_t *out)
     if (pid < 0)
         cause = errno;
     close(ends[1]);
-    ssize_t n;
-    while (pid > 0 && (n = read(ends[0], &cause, sizeof(cause))) < 0 && errno == EINTR)
+    while (pid > 0 && read(ends[0], &cause, sizeof(cause)) < 0 && errno == EINTR)
         ;
     close(ends[0]);
     if (pid > 0 && cause)

@@ -115,10 +115,10 @@ static int variant(const struct reader *r, struct gv_import_sample *s)
 {
     char word[24];
     const char *edit = cell(r, "edit");
-    int value;
-    if (*edit && (value = gv_edit_from_name(edit)) < 0)
+    int value = *edit ? (int)gv_edit_from_name(edit) : (int)GV_EDIT_NONE;
+    if (value < 0)
         return fail(r, "edit", "it may be none, lend, bridge, separate, p2p-level");
-    s->edit = *edit ? (enum gv_edit_kind)gv_edit_from_name(edit) : GV_EDIT_NONE;
+    s->edit = (enum gv_edit_kind)value;
     for (int i = 0; i < 2; i++) {
         const char *name = i ? "protocol" : "algorithm";
         snprintf(word, sizeof(word), "%s", cell(r, name));

@@ -143,6 +143,7 @@ void gv_import_note(struct gv_import_source *s, unsigned line, const char *fmt, 
     va_end(ap);
 }
 
+#undef gv_import_no_memory
 int gv_import_no_memory(struct gv_error *err)
 {
     return gv_error_set(err, "there is not enough memory, or the file is too large");
