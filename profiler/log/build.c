@@ -97,7 +97,7 @@ close_ring(struct gv_nlog_reader *r, struct gv_nlog_comm *c, int channel, const 
     int order[GV_NLOG_MAX_RANKS], n = 0, all = members(c), at = 0;
     while (at < c->slots && next[at] < 0)
         at++;
-    if (all > GV_NLOG_MAX_RANKS || at >= c->slots)
+    if (all < 1 || all > GV_NLOG_MAX_RANKS || at >= c->slots)
         return;
     for (int start = at; n < all; at = next[at]) {
         if (at < 0 || at >= c->slots || (n && at == start))

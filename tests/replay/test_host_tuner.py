@@ -2,7 +2,7 @@
 and in the tuner slot alone, where nothing says who is in the communicator but its size and its id."""
 import tempfile
 
-from gvhost import NEW, OLD, PLUGIN, check, done, host
+from gvhost import NEW, OLD, PLUGIN, SLOW, check, done, host
 from host_profile import imported, profile
 
 
@@ -40,6 +40,14 @@ with tempfile.TemporaryDirectory() as folder:
                       choice(plain[i]) if release in NO_CONTEXT else ADVISED)
             check(f"{where}: tuner slot alone, some GPUs", choice(alone[1]),
                   ADVISED if release in HAS_ID else choice(plain[1]))
+    # A rank without a profile says so by the communicator's id: the others give up theirs at once.
+    for release in HAS_ID:
+        alone = {"GV100_PROFILE": profile(folder, release, ["0-4"]), "NCCL_TUNER_PLUGIN": PLUGIN}
+        run = ["--machine", "4028", "--release", release, "--mode", "processes", "--comm", "0-4"]
+        plain, = host(*run, "--no-plugin", status=0)
+        one, = host(*run, "--no-plugin", "--rank-env", "3:GV100_PROFILE=/absent.yaml", env=alone, status=0)
+        check(f"{release}: tuner slot alone, a rank without a profile",
+              (choice(one), one["consistent"], one["init_ms"] < 2500 * SLOW), (choice(plain), True, True))
     # Measured with another release: nothing is advised.
     path = profile(folder, "2.18.1", ["0-10"])
     other, = host("--machine", "4028", "--release", "2.28.9", "--comm", "0-10", env={"GV100_PROFILE": path})
