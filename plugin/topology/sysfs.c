@@ -230,7 +230,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Every NUMA node that has processors. */
+/* Every NUMA node that has processors. What this process lacks for reading them must not look like
+ * a machine without nodes: this rank's tree would be another than the others'. */
 static int add_nodes(struct builder *b)
 {
     char path[PATH_MAX], mask[4096];
@@ -238,7 +239,7 @@ static int add_nodes(struct builder *b)
     snprintf(path, sizeof(path), "%s/devices/system/node", b->sysfs);
     DIR *dir = opendir(path);
     if (!dir)
-        return 0;
+        return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? -1 : 0;
     const struct dirent *entry;
     while (n < GV_TREE_MAX_CPUS && (entry = readdir(dir))) {
         char end;
@@ -324,7 +325,9 @@ struct gv_tree *gv_tree_from_sysfs(const char *sysfs, struct gv_error *err)
             tree = build(&b, false);
         }
         if (!tree)
-            gv_error_set(err, "out of memory, or a PCI path of over %d levels", GV_TREE_MAX_DEPTH);
+            gv_error_set(
+                err, "out of memory or descriptors, or a PCI path of over %d levels",
+                GV_TREE_MAX_DEPTH);
     }
     free(b.device);
     return tree;
