@@ -50,7 +50,9 @@ static void draw_axes(struct gv_html *h, const struct gv_series *s)
     const struct gv_compared *c = s->view->compared;
     char text[32];
     double last = -INFINITY;
-    for (double gbs = 0; gbs <= s->most * 1.0001; gbs += s->step) {
+    int steps = (int)(s->most / s->step + 1e-3);
+    for (int i = 0; i <= steps; i++) {
+        double gbs = i * s->step;
         double y = y_of(s, gbs);
         gv_svg_line(h, gbs > 0 ? "grid" : "axis", LEFT, y, WIDTH - RIGHT, y);
         snprintf(text, sizeof(text), "%g", gbs);
