@@ -39,23 +39,36 @@ add(struct report *r, const char *field, const char *profile, const char *here, 
     }
 }
 
+static void compare_text(
+    struct report *r, const char *field, const char *profile, const char *here,
+    enum verdict differing)
+{
+    bool both = profile[0] && here[0];
+    add(r, field, profile[0] ? profile : "-", here[0] ? here : "-",
+        !both                    ? UNKNOWN
+        : !strcmp(profile, here) ? SAME
+                                 : differing);
+}
+
+static void
+compare_number(struct report *r, const char *field, long profile, long here, enum verdict differing)
+{
+    char a[24] = "", b[24] = "";
+    if (profile >= 0)
+        snprintf(a, sizeof(a), "%ld", profile);
+    if (here >= 0)
+        snprintf(b, sizeof(b), "%ld", here);
+    compare_text(r, field, a, b, differing);
+}
+
 static void add_text(struct report *r, const char *field, const char *profile, const char *here)
 {
-    bool known = profile[0] && here[0];
-    add(r, field, profile[0] ? profile : "-", here[0] ? here : "-",
-        !known                   ? UNKNOWN
-        : !strcmp(profile, here) ? SAME
-                                 : DIFFERS);
+    compare_text(r, field, profile, here, DIFFERS);
 }
 
 static void add_number(struct report *r, const char *field, int profile, int here)
 {
-    char a[16] = "", b[16] = "";
-    if (profile >= 0)
-        snprintf(a, sizeof(a), "%d", profile);
-    if (here >= 0)
-        snprintf(b, sizeof(b), "%d", here);
-    add_text(r, field, a, b);
+    compare_number(r, field, profile, here, DIFFERS);
 }
 
 static void pci_id(unsigned vendor, unsigned device, char out[16])
@@ -110,26 +123,6 @@ static const char *known(const char *text)
     return strcmp(text, "unknown") ? text : "";
 }
 
-/* A value that moves figures and decides nothing. */
-static void note_text(struct report *r, const char *field, const char *profile, const char *here)
-{
-    bool both = profile[0] && here[0];
-    add(r, field, profile[0] ? profile : "-", here[0] ? here : "-",
-        !both                    ? UNKNOWN
-        : !strcmp(profile, here) ? SAME
-                                 : NOTED);
-}
-
-static void note_number(struct report *r, const char *field, int profile, long here)
-{
-    char a[24] = "", b[24] = "";
-    if (profile >= 0)
-        snprintf(a, sizeof(a), "%d", profile);
-    if (here >= 0)
-        snprintf(b, sizeof(b), "%ld", here);
-    note_text(r, field, a, b);
-}
-
 /* Access control on the way between two GPUs decides whether their P2P works. */
 static void
 acs(struct report *r, const char *sysfs, const struct gv_profile *p, const struct gv_machine *m,
@@ -156,10 +149,11 @@ static void compare_host(
     gv_host_facts_read(sysfs, m->replayed, m->gpus[0].bus_id, &f);
     add_text(r, "IOMMU", known(p->host.iommu), known(f.iommu));
     acs(r, sysfs, p, m, map);
-    note_text(r, "processor", p->host.cpu_model, f.cpu_model);
-    note_number(r, "/dev/shm MiB", p->host.shm_mib, f.shm_mib);
-    note_text(r, "kernel", p->provenance.kernel, f.kernel);
-    note_text(r, "container", p->provenance.container, f.container);
+    /* These move figures and decide nothing. */
+    compare_text(r, "processor", p->host.cpu_model, f.cpu_model, NOTED);
+    compare_number(r, "/dev/shm MiB", p->host.shm_mib, f.shm_mib, NOTED);
+    compare_text(r, "kernel", p->provenance.kernel, f.kernel, NOTED);
+    compare_text(r, "container", p->provenance.container, f.container, NOTED);
 }
 
 /* GPUs pair up in PCI order where the profile does not match, so that every difference is named and

@@ -11,28 +11,8 @@
 #define PLOT 300.0
 #define TOP 30.0
 
-static void head(struct gv_html *h, const char *title)
-{
-    static const char *const metas[][2] = {
-        {"viewport", "width=device-width, initial-scale=1"}, {"color-scheme", "light dark"}};
-    gv_open(h, "head");
-    gv_open(h, "meta");
-    gv_attr(h, "charset", "utf-8");
-    gv_close(h);
-    gv_element(h, "title", title);
-    for (int i = 0; i < 2; i++) {
-        gv_open(h, "meta");
-        gv_attr(h, "name", metas[i][0]);
-        gv_attr(h, "content", metas[i][1]);
-        gv_close(h);
-    }
-    gv_open(h, "style");
-    gv_raw(h, gv_report_style);
-    gv_raw(
-        h, ".dot{fill:var(--c0);stroke:var(--ground);stroke-width:.8}"
-           ".dot.off{fill:var(--bad)}.zero{stroke:var(--soft);stroke-width:1}\n");
-    gv_close_n(h, 2);
-}
+static const char style[] = ".dot{fill:var(--c0);stroke:var(--ground);stroke-width:.8}"
+                            ".dot.off{fill:var(--bad)}.zero{stroke:var(--soft);stroke-width:1}\n";
 
 static void lines(struct gv_html *h, const struct gv_str *text)
 {
@@ -352,17 +332,7 @@ int gv_fleet_html(const struct gv_fleet *fleet, struct gv_str *out)
     snprintf(
         title, sizeof(title), "Fleet of %d host%s of %d kind%s", fleet->nhosts,
         fleet->nhosts == 1 ? "" : "s", fleet->nkinds, fleet->nkinds == 1 ? "" : "s");
-    gv_str_add(out, "<!DOCTYPE html>\n");
-    gv_open(&h, "html");
-    gv_attr(&h, "lang", "en");
-    head(&h, title);
-    gv_open(&h, "body");
-    gv_open_class(&h, "a", "skip");
-    gv_attr(&h, "href", "#content");
-    gv_text(&h, "To the content");
-    gv_close(&h);
-    gv_open(&h, "header");
-    gv_element(&h, "h1", title);
+    gv_page_open(&h, title, style);
     summary(&h, fleet);
     gv_close(&h);
     navigation(&h, fleet);

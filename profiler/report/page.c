@@ -60,26 +60,6 @@ static void title_of(const struct gv_view *view, char *out, size_t size)
             c->run.steer[c->base].name);
 }
 
-static void head(struct gv_html *h, const char *title)
-{
-    gv_open(h, "head");
-    gv_open(h, "meta");
-    gv_attr(h, "charset", "utf-8");
-    gv_close(h);
-    gv_element(h, "title", title);
-    gv_open(h, "meta");
-    gv_attr(h, "name", "viewport");
-    gv_attr(h, "content", "width=device-width, initial-scale=1");
-    gv_close(h);
-    gv_open(h, "meta");
-    gv_attr(h, "name", "color-scheme");
-    gv_attr(h, "content", "light dark");
-    gv_close(h);
-    gv_open(h, "style");
-    gv_raw(h, gv_report_style);
-    gv_close_n(h, 2);
-}
-
 static void verdicts(struct gv_html *h, const struct gv_compared *c, int s)
 {
     int count[4] = {0};
@@ -250,17 +230,7 @@ int gv_report_html(const struct gv_report *report, struct gv_str *out)
     char title[512];
     gv_view_init(&view, report);
     title_of(&view, title, sizeof(title));
-    gv_str_add(out, "<!DOCTYPE html>\n");
-    gv_open(&h, "html");
-    gv_attr(&h, "lang", "en");
-    head(&h, title);
-    gv_open(&h, "body");
-    gv_open_class(&h, "a", "skip");
-    gv_attr(&h, "href", "#content");
-    gv_text(&h, "To the content");
-    gv_close(&h);
-    gv_open(&h, "header");
-    gv_element(&h, "h1", title);
+    gv_page_open(&h, title, "");
     summary(&h, &view);
     gv_close(&h);
     navigation(&h, &view);

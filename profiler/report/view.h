@@ -55,4 +55,8 @@ void gv_part_provenance(struct gv_html *h, const struct gv_view *view);
 
 extern const char gv_report_style[];
 
+/* Opens a page down to its header, which stays open behind the heading. `style` is added to the
+ * style sheet, "" for none. */
+void gv_page_open(struct gv_html *h, const char *title, const char *style);
+
 #endif
