@@ -112,13 +112,25 @@ static bool default_level_is_sys(const struct gv_policy_in *in)
     return !strcmp(vendor, "amd") && gv_gpuset_count(in->gpus) <= 2;
 }
 
+/* A pair is bad, and NCCL's level may be SYS in some communicator of the process. */
+static bool needs_level_pxb(const struct gv_facts *facts)
+{
+    const struct gv_profile *profile = facts->profile;
+    bool old = facts->in->nccl_version < 22300 && !level_was_pxb(profile);
+    bool any_bad = false;
+    for (int a = 0; a < profile->ngpus; a++)
+        any_bad |= (facts->bad[a] & ~facts->refused[a]) != 0;
+    return any_bad && (old || !profile->cpu_vendor[0] || !strcmp(profile->cpu_vendor, "amd"));
+}
+
 /* Two NVLinks in a row (NCCL: NVB) are P2P through the GPU between, if it takes part. */
 static void fill_joined(struct gv_facts *facts)
 {
     gv_gpuset gpus = facts->in->gpus;
     for (gv_gpuset rest = gpus; rest; rest &= rest - 1) {
         int a = gv_gpuset_first(rest);
-        facts->joined[a] = facts->level_sys ? gpus : facts->peers[a] & gpus;
+        gv_gpuset beyond = facts->level_pxb ? facts->bad[a] : gpus;
+        facts->joined[a] = (facts->peers[a] | (facts->level_sys ? beyond : 0)) & gpus;
         for (gv_gpuset between = facts->nvlink[a] & gpus; between; between &= between - 1)
             facts->joined[a] |= facts->nvlink[gv_gpuset_first(between)] & gpus;
         facts->joined[a] &= ~(facts->refused[a] | GV_GPU_BIT(a));
@@ -187,6 +199,7 @@ static void init_pairs(struct gv_facts *facts, const struct gv_policy_in *in)
     fill_paths(facts);
     fill_islands(facts);
     fill_pairs(facts);
+    facts->level_pxb = needs_level_pxb(facts);
     fill_joined(facts);
     for (int a = 0; a < in->profile->ngpus; a++)
         facts->chains |= gv_gpuset_count(facts->nvlink[a]) > 1;
@@ -229,23 +242,12 @@ bool gv_facts_uses(const struct gv_facts *facts, enum gv_op op)
     return !facts->operations || (facts->operations & GV_OP_BIT(op));
 }
 
-static bool any_bad(const struct gv_facts *facts)
-{
-    bool any = false;
-    for (int a = 0; a < facts->profile->ngpus; a++)
-        any |= (facts->bad[a] & ~facts->refused[a]) != 0;
-    return any;
-}
-
 bool gv_policy_level_pxb(const struct gv_profile *profile, int nccl_version, const gv_gpuset *bad)
 {
-    struct gv_policy_in in = {.profile = profile, .bad = bad};
+    struct gv_policy_in in = {.profile = profile, .bad = bad, .nccl_version = nccl_version};
     struct gv_facts facts;
     init_pairs(&facts, &in);
-    bool old = nccl_version && nccl_version < 22300;
-    bool amd = !strcmp(profile->cpu_vendor, "amd");
-    bool maybe_sys = amd || !profile->cpu_vendor[0] || (old && !level_was_pxb(profile));
-    return maybe_sys && any_bad(&facts);
+    return facts.level_pxb;
 }
 
 bool gv_profile_nvlink_chains(const struct gv_profile *profile)

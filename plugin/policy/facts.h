@@ -18,8 +18,10 @@ struct gv_facts {
     gv_gpuset bad[GV_MAX_GPUS];    /* corrupt, hung, one-way: by the profile or by this host */
     gv_gpuset sound[GV_MAX_GPUS];  /* verified both ways, nothing bad known: may be turned on */
     gv_gpuset peers[GV_MAX_GPUS];  /* on the whole machine, what NCCL joins by itself up to PXB */
-    gv_gpuset joined[GV_MAX_GPUS]; /* inside the communicator, what NCCL joins by itself */
+    gv_gpuset joined[GV_MAX_GPUS]; /* inside the communicator, what NCCL joins by itself; under
+                                      level_pxb also the bad pairs that it would join without */
     bool level_sys;                /* NCCL's default level for this communicator is SYS, not PXB */
+    bool level_pxb;                /* gv_policy_level_pxb: the process runs under PXB */
     bool chains;                   /* gv_profile_nvlink_chains */
     double min_gain, max_loss;
     unsigned operations; /* 0: any */

@@ -92,8 +92,8 @@ void gv_plan_finish(struct gv_plan *plan);
 
 /* Whether the whole process needs NCCL_P2P_LEVEL=PXB (NCCL reads it once, so this is asked for the
  * machine, not for a communicator): a pair is bad, and NCCL's default level may be SYS in some
- * communicator, so that moving a GPU would not separate it. `nccl_version` 0: not known. `bad` as
- * in gv_policy_in. */
+ * communicator, so that moving a GPU would not separate it. `nccl_version` 0: not known, so perhaps
+ * an old one. `bad` as in gv_policy_in. */
 bool gv_policy_level_pxb(const struct gv_profile *profile, int nccl_version, const gv_gpuset *bad);
 
 /* True if one GPU anywhere on the machine has real NVLinks to two others (then NVB paths exist and

@@ -21,6 +21,7 @@ enum gv_obstacle {
     GV_CPU_NODES,  /* a and b are not known to be on the same CPU node */
     GV_BRIDGE_SIZE,
     GV_OPERATIONS, /* all-to-all neither measured nor excluded */
+    GV_LEVEL,      /* pairs stay joined but at NCCL_P2P_LEVEL=PXB, the whole process's */
     GV_NOTHING_CROSSES
 };
 

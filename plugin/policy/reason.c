@@ -106,6 +106,9 @@ void gv_reason_obstacle(
         gv_str_addf(out, "P2P of %d-%d is %s", a, b, pair_state(facts, a, b));
     if (refusal->obstacle == GV_NOT_VERIFIED)
         gv_str_addf(out, "P2P of %d-%d is not verified (run gv100 verify)", a, b);
+    if (refusal->obstacle == GV_LEVEL)
+        gv_str_add(
+            out, "only NCCL_P2P_LEVEL=PXB would take the GPUs apart here, in the whole process");
     if (refusal->obstacle == GV_NOTHING_CROSSES)
         gv_str_add(out, "NCCL joins all edges by P2P itself");
     bridge_obstacle(out, facts, refusal);

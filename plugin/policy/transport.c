@@ -157,7 +157,8 @@ static void build_separate(const struct gv_facts *facts, struct gv_attempt *atte
 {
     const struct gv_variant_key *key = &attempt->candidate.key;
     bool any = gv_separate_listed(facts, key->lend, key->nlend, &attempt->separation);
-    attempt->refusal.obstacle = any ? GV_NO_OBSTACLE : GV_NOTHING_CROSSES;
+    bool by_level = attempt->separation.level_pxb && !facts->level_pxb;
+    attempt->refusal.obstacle = !any ? GV_NOTHING_CROSSES : by_level ? GV_LEVEL : GV_NO_OBSTACLE;
 }
 
 void gv_attempt_build(

@@ -299,6 +299,8 @@ static void separations_where_all_is_joined(void **state)
         {"amd", 22203, "0-2", {{0, 1, GV_P2P_CORRUPT}}, "separate 1-0", true, true},
         {"ppc64", 22203, "0-2", {{0, 1, GV_P2P_CORRUPT}}, "separate 1-0", true, true},
         {"ppc64", 22809, "0-2", {{0, 1, GV_P2P_CORRUPT}}, "separate 1-0", false, false},
+        {"ppc64", 0, "0-2", {{0, 1, GV_P2P_CORRUPT}}, "separate 1-0", false, true},
+        {"intel", 0, "0-2", {{0, 1, GV_P2P_CORRUPT}}, "separate 1-0", false, false},
         /* across islands the level alone does it */
         {"amd", 22809, "3,4", {{3, 4, GV_P2P_CORRUPT}}, "", true, true},
         {"intel", 22809, "3,4", {{3, 4, GV_P2P_CORRUPT}}, "", false, false},
@@ -329,23 +331,66 @@ static void separations_where_all_is_joined(void **state)
     }
 }
 
+/* On AMD, NCCL joins two GPUs whatever lies between, but not in a process that keeps a bad pair
+ * apart by NCCL_P2P_LEVEL=PXB: there a measured gain is worth a bridge. */
+static void pair_in_a_process_with_a_bad_one(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bad bad[2];
+        const char *samples, *edits;
+        enum gv_transport transport;
+    } rows[] = {
+        {{{0, 0, 0}}, "12 12 12", "", DEFAULT},
+        {{{0, 1, GV_P2P_CORRUPT}}, "12 12 12", "bridge 3-4", GV_TRANSPORT_P2P},
+        {{{0, 1, GV_P2P_CORRUPT}}, "10 10 10", "", DEFAULT},
+        {{{0, 1, GV_P2P_REFUSED}}, "12 12 12", "", DEFAULT},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct gv_build *build = with_bad(machine("44", "00", 70), rows[i].bad);
+        strcpy(build->profile.cpu_vendor, "amd");
+        verify_rest(build);
+        gv_build_measured(
+            build, "3,4", GV_OP_ALL_REDUCE, "1G", "10 10 10", GV_EDIT_P2P_LEVEL, rows[i].samples);
+        struct gv_policy_in in = {
+            .profile = &build->profile,
+            .gpus = gv_build_set("3,4"),
+            .one_node = true,
+            .nccl_version = 22809,
+            .operations = GV_OP_BIT(GV_OP_ALL_REDUCE)};
+        struct gv_plan plan;
+        char text[2048];
+        gv_policy_decide(&in, &plan);
+        print_message("%s\n", plan.reason);
+        assert_string_equal(gv_check_edits(&plan, text, sizeof(text)), rows[i].edits);
+        assert_int_equal(plan.transport, rows[i].transport);
+        gv_plan_finish(&plan);
+        gv_build_free(build);
+    }
+}
+
 /* SHM that was measured to be faster than P2P inside an island. */
 static void measured_separation(void **state)
 {
     (void)state;
     static const struct {
+        const char *vendor;
         const char *gpus, *separated;
         int pairs[2][2], npairs;
         enum gv_transport transport;
         const char *edits;
     } rows[] = {
-        {"0,1", "12 12 12", {{0, 1}}, 1, SHM, "separate 1-0"},
-        {"0,1", "12 12 12", {{0, 0}}, 0, SHM, "separate 1-0"},
-        {"0,1", "10 10 10", {{0, 1}}, 1, DEFAULT, ""},
-        {"0-3", "12 12 12", {{2, 3}}, 1, MIXED, "separate 3-2"},
+        {"intel", "0,1", "12 12 12", {{0, 1}}, 1, SHM, "separate 1-0"},
+        {"intel", "0,1", "12 12 12", {{0, 0}}, 0, SHM, "separate 1-0"},
+        {"intel", "0,1", "10 10 10", {{0, 1}}, 1, DEFAULT, ""},
+        {"intel", "0-3", "12 12 12", {{2, 3}}, 1, MIXED, "separate 3-2"},
+        /* two GPUs stay joined there, wherever one is moved; three do not */
+        {"amd", "0,1", "12 12 12", {{0, 1}}, 1, DEFAULT, ""},
+        {"amd", "0-2", "12 12 12", {{1, 2}}, 1, MIXED, "separate 2-1"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct gv_build *build = machine("44", "00", 70);
+        strcpy(build->profile.cpu_vendor, rows[i].vendor);
         verify_rest(build);
         struct gv_profile_group *group = gv_build_measured(
             build, rows[i].gpus, GV_OP_ALL_REDUCE, "1G", "10 10 10", GV_EDIT_SEPARATE,
@@ -379,6 +424,7 @@ int main(void)
         cmocka_unit_test(compute_capability),
         cmocka_unit_test(separations),
         cmocka_unit_test(separations_where_all_is_joined),
+        cmocka_unit_test(pair_in_a_process_with_a_bad_one),
         cmocka_unit_test(measured_separation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
