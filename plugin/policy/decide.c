@@ -20,8 +20,7 @@ struct decision {
 static void finish_reason(struct gv_plan *plan, struct gv_str *reason)
 {
     snprintf(
-        plan->reason, sizeof(plan->reason), "%s",
-        reason->data && !reason->failed ? reason->data : "out of memory");
+        plan->reason, sizeof(plan->reason), "%s", reason->failed ? "out of memory" : reason->data);
     gv_str_free(reason);
 }
 
@@ -175,11 +174,8 @@ static bool explained_by_refusal(struct decision *d)
     int pairs[GV_MAX_GPUS][2];
     int n = refused_edges(d, pairs);
     bool blocked = false;
-    for (int i = 0; i < d->lent.count && d->lent.count > 1; i++) {
-        const struct gv_crossing *crossing = &d->lent.crossing[i];
-        blocked |= crossing->kind == GV_CROSSING_SHM &&
-                   gv_facts_refused(&d->facts, crossing->from, crossing->to);
-    }
+    for (int i = 0; i < d->lent.count; i++)
+        blocked |= gv_facts_refused(&d->facts, d->lent.crossing[i].from, d->lent.crossing[i].to);
     if (!blocked || !n)
         return false;
     gv_reason_pairs(&d->reason, pairs, n);

@@ -2,16 +2,20 @@
 
 #include "base/gv_size.h"
 
-static const char *pair_state(const struct gv_facts *facts, int a, int b)
+/* NULL where nothing bad is known of this direction. */
+static const char *bad_state(const struct gv_profile_path *path)
 {
-    const struct gv_profile_path *there = facts->path[a][b], *back = facts->path[b][a];
-    enum gv_p2p state = there ? there->p2p : GV_P2P_UNVERIFIED;
-    if (state <= GV_P2P_REFUSED && back && back->p2p > GV_P2P_REFUSED)
-        state = back->p2p;
+    enum gv_p2p state = path ? path->p2p : GV_P2P_UNVERIFIED;
     return state == GV_P2P_CORRUPT   ? "corrupt"
            : state == GV_P2P_HUNG    ? "hung"
            : state == GV_P2P_ONE_WAY ? "one-way"
-                                     : "found bad on this host";
+                                     : NULL;
+}
+
+static const char *pair_state(const struct gv_facts *facts, int a, int b)
+{
+    const char *there = bad_state(facts->path[a][b]), *back = bad_state(facts->path[b][a]);
+    return there ? there : back ? back : "found bad on this host";
 }
 
 void gv_reason_pairs(struct gv_str *out, const int (*pairs)[2], int n)
@@ -45,7 +49,7 @@ void gv_reason_thin(struct gv_str *out, const struct gv_comparison *comparison)
     int base = comparison->base.count, tuned = comparison->other.count;
     if (!comparison->thin)
         return;
-    if (base < 3 && base == tuned)
+    if (base == tuned)
         gv_str_addf(out, "; %s sample%s a side", count_word(base), base > 1 ? "s" : "");
     else if (tuned < 3)
         gv_str_addf(out, "; %s tuned sample%s", count_word(tuned), tuned > 1 ? "s" : "");

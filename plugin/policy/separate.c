@@ -6,10 +6,10 @@
  * moving it takes all of its pairs apart at once. -1 where nothing is left. */
 static int most_pairs(const gv_gpuset left[GV_MAX_GPUS])
 {
-    int best = -1, most = 0;
+    int best = -1, most = 1;
     for (int gpu = 0; gpu < GV_MAX_GPUS; gpu++) {
         int n = gv_gpuset_count(left[gpu]);
-        if (n && n >= most) {
+        if (n >= most) {
             most = n;
             best = gpu;
         }
@@ -37,16 +37,11 @@ static void keep_near(const struct gv_facts *facts, gv_gpuset sets[GV_MAX_GPUS])
         sets[gpu] &= facts->near[gpu] | facts->nvlink[gpu];
 }
 
-static bool separate(const struct gv_facts *facts, struct gv_separation *out)
+/* Moves GPUs until no pair is left; of_moved[x] are the pairs for which x was moved, and not set
+ * where it was not. */
+static void
+move_gpus(struct gv_separation *out, gv_gpuset left[GV_MAX_GPUS], gv_gpuset of_moved[GV_MAX_GPUS])
 {
-    gv_gpuset left[GV_MAX_GPUS], of_moved[GV_MAX_GPUS] = {0};
-    out->first[0] = most_pairs(out->apart);
-    if (out->first[0] < 0)
-        return false;
-    out->first[1] = gv_gpuset_first(out->apart[out->first[0]]);
-    out->level_pxb = facts->level_sys;
-    memcpy(left, out->apart, sizeof(left));
-    keep_near(facts, left);
     for (int gpu = most_pairs(left); gpu >= 0; gpu = most_pairs(left)) {
         of_moved[gpu] = left[gpu];
         out->moved |= GV_GPU_BIT(gpu);
@@ -54,6 +49,25 @@ static bool separate(const struct gv_facts *facts, struct gv_separation *out)
             left[gv_gpuset_first(rest)] &= ~GV_GPU_BIT(gpu);
         left[gpu] = 0;
     }
+}
+
+/* Takes apart those of the pairs (symmetric) that NCCL joins. */
+static bool separate(
+    const struct gv_facts *facts, const gv_gpuset pairs[GV_MAX_GPUS], struct gv_separation *out)
+{
+    gv_gpuset left[GV_MAX_GPUS], of_moved[GV_MAX_GPUS];
+    *out = (struct gv_separation){.count = 0};
+    for (int gpu = 0; gpu < GV_MAX_GPUS; gpu++)
+        out->apart[gpu] = pairs[gpu] & facts->joined[gpu];
+    int first = most_pairs(out->apart);
+    out->first[0] = first;
+    out->first[1] = first < 0 ? -1 : gv_gpuset_first(out->apart[first]);
+    if (first < 0)
+        return false;
+    out->level_pxb = facts->level_sys;
+    memcpy(left, out->apart, sizeof(left));
+    keep_near(facts, left);
+    move_gpus(out, left, of_moved);
     for (int needed = 1; needed >= 0; needed--)
         for (gv_gpuset rest = out->moved; rest; rest &= rest - 1) {
             int gpu = gv_gpuset_first(rest);
@@ -62,35 +76,21 @@ static bool separate(const struct gv_facts *facts, struct gv_separation *out)
     return true;
 }
 
-static void add_pair(const struct gv_facts *facts, struct gv_separation *out, int a, int b)
-{
-    gv_gpuset gpus = facts->in->gpus;
-    if (!gv_gpuset_has(gpus, a) || !gv_gpuset_has(gpus, b) || !gv_facts_joined(facts, a, b))
-        return;
-    out->apart[a] |= GV_GPU_BIT(b);
-    out->apart[b] |= GV_GPU_BIT(a);
-}
-
 bool gv_separate_bad(const struct gv_facts *facts, struct gv_separation *out)
 {
-    *out = (struct gv_separation){.first = {-1, -1}};
-    for (int a = 0; a < facts->profile->ngpus; a++)
-        for (gv_gpuset rest = facts->bad[a]; rest; rest &= rest - 1)
-            add_pair(facts, out, a, gv_gpuset_first(rest));
-    return separate(facts, out);
+    return separate(facts, facts->bad, out);
 }
 
 bool gv_separate_listed(
     const struct gv_facts *facts, const int (*pairs)[2], int npairs, struct gv_separation *out)
 {
-    *out = (struct gv_separation){.first = {-1, -1}};
-    for (int i = 0; i < npairs; i++)
-        add_pair(facts, out, pairs[i][0], pairs[i][1]);
-    int n = facts->profile->ngpus;
-    for (int a = 0; a < n && !npairs; a++)
-        for (int b = 0; b < n; b++)
-            add_pair(facts, out, a, b);
-    return separate(facts, out);
+    gv_gpuset listed[GV_MAX_GPUS];
+    memset(listed, 0, sizeof(listed));
+    for (int i = 0; i < npairs; i++) {
+        listed[pairs[i][0]] |= GV_GPU_BIT(pairs[i][1]);
+        listed[pairs[i][1]] |= GV_GPU_BIT(pairs[i][0]);
+    }
+    return separate(facts, npairs ? listed : facts->joined, out);
 }
 
 bool gv_separation_joins(

@@ -12,6 +12,15 @@ static gv_gpuset set_of(const int *ring, int n)
     return set;
 }
 
+/* By all that is shown of a ring, so that the order of equal groups in the file does not matter. */
+static int by_ring(const struct gv_profile_group *a, const struct gv_profile_group *b)
+{
+    int order = memcmp(a->ring, b->ring, sizeof(a->ring));
+    if (!order)
+        order = (int)b->shm_edges_known - (int)a->shm_edges_known;
+    return order ? order : memcmp(a->shm_edges, b->shm_edges, sizeof(a->shm_edges));
+}
+
 /* Which of two groups' rings is shown: the deciding operation's, the larger size's, the loaded
  * one's, then by the ring itself. */
 static bool
@@ -25,7 +34,7 @@ better_ring(enum gv_op op, const struct gv_profile_group *a, const struct gv_pro
         return a->op > b->op;
     if (a->loaded != b->loaded)
         return a->loaded;
-    return memcmp(a->ring, b->ring, (size_t)a->nring * sizeof(a->ring[0])) < 0;
+    return by_ring(a, b) < 0;
 }
 
 const struct gv_profile_group *gv_measured_ring(const struct gv_facts *facts, gv_gpuset gpus)
@@ -43,14 +52,10 @@ const struct gv_profile_group *gv_measured_ring(const struct gv_facts *facts, gv
     return best;
 }
 
+/* A ring has at most as many edges as there is room for pairs, a variant fewer. Only a ring of two
+ * GPUs has a pair twice, and of two GPUs none is ever lent a link (GV_ALL_NVLINK). */
 static void lend_pair(struct gv_lent *lent, int a, int b)
 {
-    for (int i = 0; i < lent->count; i++)
-        if ((lent->pair[i][0] == a && lent->pair[i][1] == b) ||
-            (lent->pair[i][0] == b && lent->pair[i][1] == a))
-            return;
-    if (lent->count == GV_MAX_GPUS)
-        return;
     lent->pair[lent->count][0] = a;
     lent->pair[lent->count++][1] = b;
 }
@@ -69,14 +74,14 @@ static bool lend_on_measured_ring(const struct gv_facts *facts, struct gv_lent *
     return group != NULL;
 }
 
-/* The crossings of the best ring. A crossing left on SHM is an obstacle, unless the driver refuses
- * it and `partly` allows that: what was measured had it on SHM too. */
+/* The crossings of the best ring; a single block has none of them (the one that stands there is
+ * nobody's). A crossing left on SHM is an obstacle, unless the driver refuses it and `partly`
+ * allows that: what was measured had it on SHM too. */
 static struct gv_refusal lend_on_route(
     const struct gv_facts *facts, const struct gv_route *route, bool partly, struct gv_lent *lent)
 {
-    struct gv_refusal none = {.obstacle = GV_NO_OBSTACLE, .a = -1, .b = -1};
     *lent = (struct gv_lent){.count = 0};
-    for (int i = 0; i < route->count && route->count > 1; i++) {
+    for (int i = 0; i < route->count; i++) {
         const struct gv_crossing *crossing = &route->crossing[i];
         if (crossing->kind == GV_CROSSING_LENT)
             lend_pair(lent, crossing->from, crossing->to);
@@ -88,7 +93,7 @@ static struct gv_refusal lend_on_route(
         if (!partly || obstacle != GV_REFUSED)
             return (struct gv_refusal){obstacle, crossing->from, crossing->to};
     }
-    return none;
+    return gv_lent_check(facts, facts->in->gpus, lent);
 }
 
 static int by_pair(const void *a, const void *b)
@@ -104,7 +109,7 @@ static void lend_listed(const struct gv_variant_key *key, struct gv_lent *lent)
         int a = key->lend[i][0], b = key->lend[i][1];
         lend_pair(lent, a < b ? a : b, a < b ? b : a);
     }
-    qsort(lent->pair, (size_t)lent->count, sizeof(lent->pair[0]), by_pair);
+    qsort(lent->pair, (size_t)lent->count, sizeof(*lent->pair), by_pair);
 }
 
 /* Makes LEND concrete: the pairs that were measured, else the measured ring's crossings where all
@@ -127,8 +132,6 @@ static void build_lend(
             return;
     }
     attempt->refusal = lend_on_route(facts, route, partly, &attempt->lent);
-    if (!attempt->refusal.obstacle)
-        attempt->refusal = gv_lent_check(facts, gpus, &attempt->lent);
 }
 
 /* A bridge makes all pairs P2P, so what all-to-all does under it must be measured, or the job must
@@ -186,7 +189,7 @@ better(const struct gv_facts *facts, const struct gv_attempt *best, const struct
         return b_known || (!a_known && !a->other.count && b->other.count);
     if (!best->accepted && best->refusal.obstacle == GV_ALL_NVLINK)
         return other->candidate.applied == GV_EDIT_BRIDGE; /* its obstacle is the one to name */
-    if (a->op == b->op && a->bytes == b->bytes && a->loaded == b->loaded)
+    if (a->bytes == b->bytes && a->loaded == b->loaded)
         return gv_compare(facts, a->other, b->other).verdict == GV_GAIN;
     return b->gain > a->gain + facts->min_gain;
 }
