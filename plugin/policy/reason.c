@@ -1,5 +1,7 @@
 #include "plugin/policy/reason.h"
 
+#include <math.h>
+
 #include "base/gv_size.h"
 
 /* NULL where nothing bad is known of this direction. */
@@ -163,6 +165,14 @@ void gv_reason_interpolated(struct gv_str *out, const struct gv_interpolation *b
         gv_str_add(out, "; thin evidence");
 }
 
+/* Rule 1 but for the ranges. */
+static bool medians_gain(const struct gv_facts *facts, const struct gv_comparison *deciding)
+{
+    struct gv_side base = deciding->base;
+    base.high = -INFINITY; /* as if no samples overlapped */
+    return gv_compare(facts, base, deciding->other).verdict == GV_GAIN;
+}
+
 /* Rule 1's side of a refusal. */
 static void
 no_gain(struct gv_str *out, const struct gv_facts *facts, const struct gv_comparison *deciding)
@@ -175,10 +185,10 @@ no_gain(struct gv_str *out, const struct gv_facts *facts, const struct gv_compar
         gv_str_addf(
             out, ", but of %d and %d samples: three a side are needed (run gv100 calibrate)",
             deciding->base.count, deciding->other.count);
-    else if (deciding->gain < facts->min_gain)
-        gv_str_addf(out, ": under the %.3g %% that count as a gain", facts->min_gain * 100);
-    else
+    else if (medians_gain(facts, deciding))
         gv_str_add(out, ", but the samples overlap");
+    else
+        gv_str_addf(out, ": under the %.3g %% that count as a gain", facts->min_gain * 100);
     if (deciding->verdict != GV_NOT_MEASURED)
         gv_reason_thin(out, deciding);
 }
