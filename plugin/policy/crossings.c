@@ -36,7 +36,7 @@ struct step {
 
 struct walk {
     struct step at[GV_MAX_GPUS][2]; /* [entry GPU][slot] */
-    struct step close;              /* back to the start */
+    struct step close[2];           /* back to the start: [slot] */
 };
 
 static bool alone(gv_gpuset block)
@@ -80,7 +80,7 @@ cross(const struct search *search, struct walk *walk, int i, struct step step, g
         int entry = gv_gpuset_first(entries);
         step.cost = cost + crossing_cost(search, step.leave, entry, step.kind) +
                     detour(from, step.leave, to, entry);
-        keep_cheaper(closing ? &walk->close : &walk->at[entry][slot], step);
+        keep_cheaper(closing ? &walk->close[slot] : &walk->at[entry][slot], step);
     }
 }
 
@@ -140,16 +140,15 @@ static void leave_block(const struct search *search, struct walk *walk, int i, g
     }
 }
 
-/* One ring that starts at (`start`, `slot`). A start that was entered over a lent link must be
- * reached over one, and the other way round. */
-static void walk_ring(const struct search *search, int start, int slot, struct walk *walk)
+/* The rings that start at (`start`, `slot`). */
+static void walk_rings(const struct search *search, int start, int slot, struct walk *walk)
 {
     for (int i = 0; i < search->count; i++)
         for (gv_gpuset rest = search->block[i]; rest; rest &= rest - 1) {
             int gpu = gv_gpuset_first(rest);
             walk->at[gpu][0].cost = walk->at[gpu][1].cost = COST_NONE;
         }
-    walk->close = (struct step){.cost = COST_NONE};
+    walk->close[0].cost = walk->close[1].cost = COST_NONE;
     walk->at[start][slot].cost = 0;
     for (int i = 0; i < search->count; i++) {
         bool closing = i == search->count - 1;
@@ -162,10 +161,11 @@ static void walk_ring(const struct search *search, int start, int slot, struct w
 }
 
 /* Writes the ring of a finished walk, from its last block back to the first. */
-static void
-trace(const struct search *search, const struct walk *walk, int start, struct gv_route *route)
+static void trace(
+    const struct search *search, const struct walk *walk, int slot, int start,
+    struct gv_route *route)
 {
-    struct step step = walk->close;
+    struct step step = walk->close[slot];
     int to = start;
     memset(route, 0, sizeof(*route));
     route->count = search->count;
@@ -181,14 +181,8 @@ trace(const struct search *search, const struct walk *walk, int start, struct gv
     }
 }
 
-static uint64_t ring_from(const struct search *search, int start, struct walk *walk, int slot)
-{
-    walk_ring(search, start, slot, walk);
-    bool told = !alone(search->block[0]) || (walk->close.kind == GV_CROSSING_LENT) == slot;
-    return told ? walk->close.cost : COST_NONE;
-}
-
-/* The cheapest ring for the order in which search->block stands. `route` may be NULL. */
+/* The cheapest ring for the order in which search->block stands. `route` may be NULL. A start that
+ * was entered over a lent link must be reached over one, and the other way round. */
 static uint64_t best_ring(const struct search *search, struct gv_route *route)
 {
     uint64_t best = COST_NONE;
@@ -196,12 +190,12 @@ static uint64_t best_ring(const struct search *search, struct gv_route *route)
     for (gv_gpuset rest = search->block[0]; rest; rest &= rest - 1)
         for (int slot = 0; slot <= alone(search->block[0]); slot++) {
             int start = gv_gpuset_first(rest);
-            uint64_t cost = ring_from(search, start, &walk, slot);
-            if (cost >= best)
+            walk_rings(search, start, slot, &walk);
+            if (walk.close[slot].cost >= best)
                 continue;
-            best = cost;
+            best = walk.close[slot].cost;
             if (route)
-                trace(search, &walk, start, route);
+                trace(search, &walk, slot, start, route);
         }
     return best;
 }
