@@ -242,17 +242,17 @@ static uint64_t least_cost(const struct search *search)
     return (uint64_t)search->count * (fast ? COST_LENT : COST_MISSING);
 }
 
-/* PCI order is kept unless another order leaves fewer crossings on SHM or needs fewer lent links.
- * Turning one stretch at a time reaches every order of four blocks, and good ones of more. */
+/* PCI order is kept unless another order leaves fewer crossings on SHM, needs fewer lent links or
+ * fewer of them at GPUs with real NVLinks. Turning one stretch at a time reaches every order of
+ * four blocks, and good ones of more. */
 static void choose_order(struct search *search)
 {
     uint64_t best = best_ring(search, NULL) & COST_CHOICE;
-    uint64_t crossings = best & ~(COST_LENT - 1); /* without GPUs' own NVLinks */
-    bool better = search->count > 3 && crossings > least_cost(search);
+    bool better = best > least_cost(search);
     int left = MAX_ORDERS;
     while (better) {
         better = false;
-        for (int i = 1; i < search->count - 1; i++)
+        for (int i = 1; i < search->count; i++)
             for (int j = i + 1; j < search->count && left-- > 0; j++) {
                 turn(search, i, j);
                 uint64_t cost = best_ring(search, NULL) & COST_CHOICE;
