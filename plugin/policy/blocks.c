@@ -37,7 +37,7 @@ next_in_block(const struct gv_facts *facts, gv_gpuset left, gv_gpuset kept_back,
 int gv_block_path(const struct gv_facts *facts, gv_gpuset block, int entry, int leave, int *out)
 {
     int n = 0;
-    bool fixed_end = leave >= 0 && leave != entry;
+    bool fixed_end = leave != entry;
     gv_gpuset left = block & ~GV_GPU_BIT(entry);
     gv_gpuset kept_back = 0;
     if (fixed_end) {
@@ -59,9 +59,7 @@ int gv_block_path(const struct gv_facts *facts, gv_gpuset block, int entry, int 
 int gv_route_ring(const struct gv_facts *facts, const struct gv_route *route, int *ring)
 {
     int n = 0;
-    for (int i = 0; i < route->count; i++) {
-        int leave = route->count > 1 ? route->leave[i] : -1;
-        n += gv_block_path(facts, route->block[i], route->entry[i], leave, ring + n);
-    }
+    for (int i = 0; i < route->count; i++)
+        n += gv_block_path(facts, route->block[i], route->entry[i], route->leave[i], ring + n);
     return n;
 }

@@ -174,7 +174,6 @@ static void trace(
         route->entry[i] = step.entry;
         route->leave[i] = step.leave;
         route->crossing[i] = (struct gv_crossing){step.leave, to, step.kind};
-        route->lent += step.kind == GV_CROSSING_LENT;
         route->missing += step.kind == GV_CROSSING_SHM;
         to = step.entry;
         step = walk->at[step.entry][step.slot];
@@ -207,13 +206,13 @@ static void fill_search(
     memset(search, 0, sizeof(*search));
     search->facts = facts;
     search->count = blocks->count;
-    memcpy(search->block, blocks->set, (size_t)blocks->count * sizeof(blocks->set[0]));
+    memcpy(search->block, blocks->set, (size_t)blocks->count * sizeof(*blocks->set));
     for (int a = 0; lendable && a < GV_MAX_GPUS; a++)
         for (gv_gpuset rest = lendable[a]; rest; rest &= rest - 1) {
             int b = gv_gpuset_first(rest);
             double gbs = fmin(gv_facts_p2p_gbs(facts, a, b), gv_facts_p2p_gbs(facts, b, a));
             search->lendable[a] |= GV_GPU_BIT(b);
-            search->gbs[a][b] = gbs > 0 ? gbs : 0;
+            search->gbs[a][b] = fmax(gbs, 0);
         }
 }
 
@@ -271,20 +270,15 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Each speed once. */
+/* Ascending, each pair's twice. */
 static int lendable_speeds(const struct search *search, double *out)
 {
     int n = 0;
     for (int a = 0; a < GV_MAX_GPUS; a++)
         for (gv_gpuset rest = search->lendable[a]; rest; rest &= rest - 1)
-            if (gv_gpuset_first(rest) > a)
-                out[n++] = search->gbs[a][gv_gpuset_first(rest)];
+            out[n++] = search->gbs[a][gv_gpuset_first(rest)];
     qsort(out, (size_t)n, sizeof(*out), ascending);
-    int distinct = 0;
-    for (int i = 0; i < n; i++)
-        if (!i || out[i] != out[distinct - 1])
-            out[distinct++] = out[i];
-    return distinct;
+    return n;
 }
 
 static void set_floor(struct search *search, double floor)
@@ -301,10 +295,10 @@ static void set_floor(struct search *search, double floor)
  * by rule 1. */
 static void choose_floor(struct search *search)
 {
-    double speeds[GV_MAX_GPUS * (GV_MAX_GPUS - 1) / 2];
+    double speeds[GV_MAX_GPUS * GV_MAX_GPUS];
     uint64_t choice = best_ring(search, NULL) & COST_CHOICE;
-    int low = 0, high = lendable_speeds(search, speeds) - 1;
-    if (high < 0 || speeds[low] == speeds[high])
+    int n = lendable_speeds(search, speeds), low = 0, high = n - 1;
+    if (!n || speeds[low] == speeds[high])
         return;
     while (low < high) {
         int middle = (low + high + 1) / 2;
@@ -320,7 +314,7 @@ static void choose_floor(struct search *search)
 /* SHM crossings are looked at only where the ring cannot be closed without. */
 static void choose(struct search *search)
 {
-    set_floor(search, 0);
+    memcpy(search->fast, search->lendable, sizeof(search->fast));
     search->shm = best_ring(search, NULL) == COST_NONE;
     choose_order(search);
     choose_floor(search);
@@ -340,6 +334,5 @@ void gv_route_find(
     memset(route, 0, sizeof(*route));
     route->count = blocks->count;
     route->block[0] = blocks->set[0];
-    route->entry[0] = gv_gpuset_first(blocks->set[0]);
-    route->leave[0] = -1;
+    route->entry[0] = route->leave[0] = gv_gpuset_first(blocks->set[0]);
 }

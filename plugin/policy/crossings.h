@@ -32,8 +32,8 @@ struct gv_route {
     gv_gpuset block[GV_MAX_GPUS]; /* in ring order */
     int entry[GV_MAX_GPUS], leave[GV_MAX_GPUS];
     struct gv_crossing crossing[GV_MAX_GPUS];
-    int count; /* blocks; with one block there is no crossing */
-    int lent, missing;
+    int count;   /* blocks; with one block there is no crossing, and leave is entry */
+    int missing; /* crossings on SHM */
 };
 
 /* Finds the ring with, in this order: the fewest crossings left on SHM, the fewest lent links, the
@@ -50,8 +50,8 @@ void gv_route_find(
  * possible. Returns their number. */
 int gv_route_ring(const struct gv_facts *facts, const struct gv_route *route, int *ring);
 
-/* The ring's order inside one block, from `entry` to `leave` (-1: anywhere; the same GPU for a
- * block of one). */
+/* The ring's order inside one block, from `entry` to `leave` (to anywhere where that is `entry`).
+ */
 int gv_block_path(const struct gv_facts *facts, gv_gpuset block, int entry, int leave, int *out);
 
 #endif

@@ -42,9 +42,9 @@ enum gv_obstacle gv_lend_obstacle(const struct gv_facts *facts, int a, int b)
 
 void gv_lendable(const struct gv_facts *facts, gv_gpuset gpus, gv_gpuset out[GV_MAX_GPUS])
 {
-    memset(out, 0, GV_MAX_GPUS * sizeof(out[0]));
+    memset(out, 0, GV_MAX_GPUS * sizeof(*out));
     for (gv_gpuset x = gpus; x; x &= x - 1)
-        for (gv_gpuset y = gpus & ~(x & ~(x - 1)); y; y &= y - 1) {
+        for (gv_gpuset y = gpus; y; y &= y - 1) {
             int a = gv_gpuset_first(x), b = gv_gpuset_first(y);
             if (!gv_facts_joined(facts, a, b) && !gv_lend_obstacle(facts, a, b))
                 out[a] |= GV_GPU_BIT(b);
@@ -53,7 +53,7 @@ void gv_lendable(const struct gv_facts *facts, gv_gpuset gpus, gv_gpuset out[GV_
 
 void gv_lent_pairs(const struct gv_lent *lent, gv_gpuset out[GV_MAX_GPUS])
 {
-    memset(out, 0, GV_MAX_GPUS * sizeof(out[0]));
+    memset(out, 0, GV_MAX_GPUS * sizeof(*out));
     for (int i = 0; i < lent->count; i++) {
         out[lent->pair[i][0]] |= GV_GPU_BIT(lent->pair[i][1]);
         out[lent->pair[i][1]] |= GV_GPU_BIT(lent->pair[i][0]);
@@ -82,7 +82,7 @@ static bool chain_of_nvlinks(gv_gpuset gpus, const gv_gpuset links[GV_MAX_GPUS])
 
 struct gv_refusal gv_lent_check(const struct gv_facts *facts, gv_gpuset gpus, struct gv_lent *lent)
 {
-    gv_gpuset added[GV_MAX_GPUS], links[GV_MAX_GPUS] = {0};
+    gv_gpuset added[GV_MAX_GPUS], links[GV_MAX_GPUS];
     if (!lent->count)
         return refusal(GV_NOTHING_CROSSES, -1, -1);
     for (int i = 0; i < lent->count; i++) {
@@ -112,9 +112,8 @@ static struct gv_refusal bridge_pair(const struct gv_facts *facts, int a, int b)
     const struct gv_profile_gpu *gpus = facts->profile->gpus;
     if (gpus[a].numa_node < 0 || gpus[a].numa_node != gpus[b].numa_node)
         return refusal(GV_CPU_NODES, a, b);
-    if (gv_facts_joined(facts, a, b))
-        return refusal(GV_NO_OBSTACLE, -1, -1);
-    return refusal(gv_p2p_obstacle(facts, a, b), a, b);
+    return refusal(
+        gv_facts_joined(facts, a, b) ? GV_NO_OBSTACLE : gv_p2p_obstacle(facts, a, b), a, b);
 }
 
 struct gv_refusal gv_bridge_check(const struct gv_facts *facts, gv_gpuset gpus)

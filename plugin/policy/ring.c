@@ -36,7 +36,7 @@ static enum gv_path_class class_of(const struct gv_facts *facts, int a, int b)
 static double shm_gbs(const struct gv_facts *facts, int a, int b)
 {
     const struct gv_profile_path *path = facts->path[a][b];
-    return path && path->host_path_gbs.count > 0 ? path->host_path_gbs.median : NAN;
+    return path ? path->host_path_gbs.median : NAN;
 }
 
 static struct gv_ring_edge
@@ -81,7 +81,7 @@ void gv_ring_fill(
     plan->ring_measured = view->measured != NULL;
     if (view->measured) {
         plan->nring = view->measured->nring;
-        memcpy(plan->ring, view->measured->ring, (size_t)plan->nring * sizeof(plan->ring[0]));
+        memcpy(plan->ring, view->measured->ring, (size_t)plan->nring * sizeof(*plan->ring));
     } else {
         plan->nring = gv_route_ring(facts, view->route, plan->ring);
     }
