@@ -16,30 +16,12 @@ static bool fits(const struct gv_facts *facts, const struct gv_profile_tuner *ro
  * measurement decides, also where it says that NCCL's own choice is as good. */
 static bool choice_measured(const struct gv_facts *facts, enum gv_op op)
 {
-    gv_gpuset gpus = facts->in->gpus;
-    for (int i = gv_facts_group(facts, gpus, op, 0); i < facts->ngroups; i++) {
-        const struct gv_profile_group *group = facts->group[i];
-        if (group->gpus != gpus || group->op != op)
-            break;
-        for (int v = 0; v < group->nvariants; v++) {
-            const struct gv_profile_variant *variant = &group->variants[v];
-            if (variant->algorithm != GV_ALGO_ANY || variant->protocol != GV_PROTO_ANY ||
-                variant->channels)
+    int end;
+    for (int i = gv_facts_groups(facts, facts->in->gpus, op, &end); i < end; i++)
+        for (int v = 0; v < facts->group[i]->nvariants; v++)
+            if (!gv_variant_plain(&facts->group[i]->variants[v]))
                 return true;
-        }
-    }
     return false;
-}
-
-static void append(struct gv_plan *plan, const struct gv_tuner_row *row)
-{
-    if (plan->nrows == GV_MAX_ROWS)
-        return;
-    struct gv_tuner_row *rows = realloc(plan->rows, ((size_t)plan->nrows + 1) * sizeof(*rows));
-    if (!rows)
-        return; /* NCCL's own choice stays for these sizes */
-    plan->rows = rows;
-    plan->rows[plan->nrows++] = *row;
 }
 
 /* Adds what the plan's rows from `from` on leave of this row: at most the part before the first
@@ -53,12 +35,12 @@ static void append_rest(struct gv_plan *plan, int from, struct gv_tuner_row row)
         struct gv_tuner_row behind = row;
         behind.min_bytes = old.max_bytes + 1;
         if (row.max_bytes > old.max_bytes)
-            append_rest(plan, i + 1, behind);
+            append_rest(plan, i, behind);
         if (row.min_bytes >= old.min_bytes)
             return;
         row.max_bytes = old.min_bytes - 1;
     }
-    append(plan, &row);
+    gv_rows_append(plan, &row);
 }
 
 static struct gv_tuner_row row_of(const struct gv_profile_tuner *row)
@@ -85,17 +67,17 @@ static int by_operation_and_size(const void *a, const void *b)
 void gv_rows_advise(const struct gv_facts *facts, bool no_ll128, struct gv_plan *plan)
 {
     const struct gv_profile *profile = facts->profile;
-    for (int op = 0; op < GV_OP_SEND_RECV; op++) {
+    for (enum gv_op op = GV_OP_BROADCAST; op < GV_OP_SEND_RECV; op++) {
         int from = plan->nrows;
-        if (choice_measured(facts, (enum gv_op)op))
+        if (choice_measured(facts, op))
             continue;
         for (int i = 0; i < profile->ntuner; i++) {
             const struct gv_profile_tuner *row = &profile->tuner[i];
             bool vetoed = no_ll128 && row->protocol == GV_PROTO_LL128;
-            if ((int)row->op == op && fits(facts, row) && !vetoed)
+            if (row->op == op && fits(facts, row) && !vetoed)
                 append_rest(plan, from, row_of(row));
         }
     }
     if (plan->nrows)
-        qsort(plan->rows, (size_t)plan->nrows, sizeof(plan->rows[0]), by_operation_and_size);
+        qsort(plan->rows, (size_t)plan->nrows, sizeof(*plan->rows), by_operation_and_size);
 }

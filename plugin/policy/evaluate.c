@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "plugin/policy/rows.h"
 
@@ -11,13 +12,14 @@ struct gv_variant_key gv_plain_key(enum gv_edit_kind edit)
         .edit = edit, .algorithm = GV_ALGO_ANY, .protocol = GV_PROTO_ANY};
 }
 
-static bool plain(const struct gv_profile_variant *variant)
+bool gv_variant_plain(const struct gv_profile_variant *variant)
 {
     return variant->algorithm == GV_ALGO_ANY && variant->protocol == GV_PROTO_ANY &&
            variant->channels == 0;
 }
 
-/* Order of candidates: by edit, lent count, then the pairs themselves. */
+/* Order of candidates: by edit, lent count, then the pairs themselves, whose numbers fit in a byte.
+ * No two have all that in common: add(). */
 static int by_key(const void *a, const void *b)
 {
     const struct gv_candidate *x = a, *y = b;
@@ -27,14 +29,10 @@ static int by_key(const void *a, const void *b)
         {x->key.lend_count, y->key.lend_count},
         {x->key.nlend, y->key.nlend},
     };
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
         if (parts[i][0] != parts[i][1])
-            return parts[i][0] < parts[i][1] ? -1 : 1;
-    for (int i = 0; i < x->key.nlend; i++)
-        for (int end = 0; end < 2; end++)
-            if (x->key.lend[i][end] != y->key.lend[i][end])
-                return x->key.lend[i][end] < y->key.lend[i][end] ? -1 : 1;
-    return 0;
+            return parts[i][0] - parts[i][1];
+    return memcmp(x->key.lend, y->key.lend, (size_t)x->key.nlend * sizeof(*x->key.lend));
 }
 
 static int
@@ -81,14 +79,11 @@ static int drop_stand_ins(struct gv_candidate *out, int n)
 int gv_candidates(
     const struct gv_facts *facts, gv_gpuset gpus, struct gv_candidate out[GV_MAX_CANDIDATES])
 {
-    enum gv_op op = gv_deciding_op(facts);
-    int n = 0;
-    for (int i = gv_facts_group(facts, gpus, op, 0); i < facts->ngroups; i++) {
+    int n = 0, end;
+    for (int i = gv_facts_groups(facts, gpus, gv_deciding_op(facts), &end); i < end; i++) {
         const struct gv_profile_group *group = facts->group[i];
-        if (group->gpus != gpus || group->op != op)
-            break;
         for (int v = 0; v < group->nvariants; v++)
-            if (plain(&group->variants[v]) && group->variants[v].edit != GV_EDIT_NONE)
+            if (gv_variant_plain(&group->variants[v]) && group->variants[v].edit != GV_EDIT_NONE)
                 n = add_variant(out, n, &group->variants[v]);
     }
     n = drop_stand_ins(out, n);
@@ -105,9 +100,7 @@ enum gv_op gv_deciding_op(const struct gv_facts *facts)
 
 int gv_sizes(const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, uint64_t **out)
 {
-    int first = gv_facts_group(facts, gpus, op, 0), end = first, n = 0;
-    while (end < facts->ngroups && facts->group[end]->gpus == gpus && facts->group[end]->op == op)
-        end++;
+    int n = 0, end, first = gv_facts_groups(facts, gpus, op, &end);
     *out = end > first ? malloc((size_t)(end - first) * sizeof(**out)) : NULL;
     for (int i = first; *out && i < end; i++)
         if (!n || facts->group[i]->bytes != (*out)[n - 1])

@@ -49,4 +49,7 @@ int gv_sizes(const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, uint64
 /* NCCL's own choice of algorithm, protocol and channels under an edit. */
 struct gv_variant_key gv_plain_key(enum gv_edit_kind edit);
 
+/* True where the variant leaves algorithm, protocol and channels to NCCL. */
+bool gv_variant_plain(const struct gv_profile_variant *variant);
+
 #endif

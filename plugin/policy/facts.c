@@ -118,8 +118,10 @@ static bool needs_level_pxb(const struct gv_facts *facts)
     const struct gv_profile *profile = facts->profile;
     bool old = facts->in->nccl_version < 22300 && !level_was_pxb(profile);
     bool any_bad = false;
-    for (int a = 0; a < profile->ngpus; a++)
+    for (gv_gpuset rest = machine_gpus(profile); rest; rest &= rest - 1) {
+        int a = gv_gpuset_first(rest);
         any_bad |= (facts->bad[a] & ~facts->refused[a]) != 0;
+    }
     return any_bad && (old || !profile->cpu_vendor[0] || !strcmp(profile->cpu_vendor, "amd"));
 }
 
@@ -137,15 +139,14 @@ static void fill_joined(struct gv_facts *facts)
     }
 }
 
-/* -1, 0, 1 as the group comes before, at, after the key. */
+/* Below, at or above 0 as the group comes before, at or after the key. */
 static int
 against(const struct gv_profile_group *group, gv_gpuset gpus, enum gv_op op, uint64_t bytes)
 {
-    if (group->gpus != gpus)
-        return group->gpus < gpus ? -1 : 1;
-    if (group->op != op)
-        return group->op < op ? -1 : 1;
-    return (group->bytes > bytes) - (group->bytes < bytes);
+    int order = (group->gpus > gpus) - (group->gpus < gpus);
+    if (!order)
+        order = (int)group->op - (int)op;
+    return order ? order : (group->bytes > bytes) - (group->bytes < bytes);
 }
 
 static int by_key(const void *a, const void *b)
@@ -159,13 +160,13 @@ static int by_key(const void *a, const void *b)
 static void index_groups(struct gv_facts *facts)
 {
     int n = facts->profile->ngroups;
-    facts->group = n > 0 ? malloc((size_t)n * sizeof(facts->group[0])) : NULL;
+    facts->group = malloc((size_t)n * sizeof(*facts->group));
     if (!facts->group)
         return;
     facts->ngroups = n;
     for (int i = 0; i < n; i++)
         facts->group[i] = &facts->profile->groups[i];
-    qsort(facts->group, (size_t)n, sizeof(facts->group[0]), by_key);
+    qsort(facts->group, (size_t)n, sizeof(*facts->group), by_key);
 }
 
 int gv_facts_group(const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, uint64_t bytes)
@@ -179,6 +180,16 @@ int gv_facts_group(const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, 
             high = middle;
     }
     return low;
+}
+
+int gv_facts_groups(const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, int *end)
+{
+    int first = gv_facts_group(facts, gpus, op, 0);
+    *end = first;
+    while (*end < facts->ngroups && facts->group[*end]->gpus == gpus &&
+           facts->group[*end]->op == op)
+        ++*end;
+    return first;
 }
 
 static double threshold(double of_profile, double otherwise)

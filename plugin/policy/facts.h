@@ -38,6 +38,10 @@ void gv_facts_finish(struct gv_facts *facts);
  * none. */
 int gv_facts_group(const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, uint64_t bytes);
 
+/* The groups of these GPUs and this operation, by size: from what is returned up to, without,
+ * `*end`. */
+int gv_facts_groups(const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, int *end);
+
 /* True where NCCL uses P2P for the pair by its own choice, in this communicator. */
 static inline bool gv_facts_joined(const struct gv_facts *facts, int a, int b)
 {

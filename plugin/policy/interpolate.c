@@ -34,7 +34,7 @@ static struct gv_evaluation neighbour_says(
 /* The neighbours on one side: groups of the same islands with fewer, as many, or more GPUs. */
 enum side { FEWER, AS_MANY, MORE };
 
-/* How many GPUs a group differs by; 0 where it is not on that side. */
+/* How many GPUs a group differs by; 0 or less where it is not on that side. */
 static int distance_of(const struct gv_facts *facts, gv_gpuset gpus, enum side side)
 {
     gv_gpuset mine = facts->in->gpus;
@@ -43,7 +43,7 @@ static int distance_of(const struct gv_facts *facts, gv_gpuset gpus, enum side s
         return 0;
     if (side == AS_MANY)
         return more == 0;
-    return side == MORE ? (more > 0 ? more : 0) : (more < 0 ? -more : 0);
+    return side == MORE ? more : -more;
 }
 
 /* Finds who speaks for one side: of the measured groups nearest in size the one that gains least.
@@ -52,13 +52,13 @@ static bool side_gains(
     const struct gv_facts *facts, enum side side, const struct gv_candidate *candidate,
     gv_gpuset *who, struct gv_evaluation *says)
 {
-    int nearest = GV_MAX_GPUS + 1;
+    int nearest = GV_MAX_GPUS;
     *who = 0;
     for (int i = 0; i < facts->ngroups; i++) {
         gv_gpuset gpus = facts->group[i]->gpus;
         bool again = i && gpus == facts->group[i - 1]->gpus;
         int distance = again ? 0 : distance_of(facts, gpus, side);
-        if (!distance || distance > nearest)
+        if (distance <= 0 || distance > nearest)
             continue;
         struct gv_evaluation now =
             neighbour_says(facts, gpus, candidate->applied, candidate->key.lend_count);
@@ -96,7 +96,7 @@ static struct gv_interpolation interpolate(
 /* How far an interpolation came, to name the nearest miss. */
 static int progress(const struct gv_interpolation *at)
 {
-    return at->attempt.accepted ? 4 : (at->lower != 0) + (at->upper != 0);
+    return at->attempt.accepted + (at->lower != 0) + (at->upper != 0);
 }
 
 struct gv_interpolation

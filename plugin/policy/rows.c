@@ -1,5 +1,6 @@
 #include "plugin/policy/rows.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -72,15 +73,13 @@ static void add_choice(struct table *table, const struct gv_profile_variant *var
 static void find_choices(struct table *table)
 {
     const struct gv_facts *facts = table->facts;
-    gv_gpuset gpus = facts->in->gpus;
-    for (int i = gv_facts_group(facts, gpus, table->op, 0); i < facts->ngroups; i++) {
+    int end;
+    for (int i = gv_facts_groups(facts, facts->in->gpus, table->op, &end); i < end; i++) {
         const struct gv_profile_group *group = facts->group[i];
-        if (group->gpus != gpus || group->op != table->op)
-            break;
         for (int v = 0; v < group->nvariants; v++)
             add_choice(table, &group->variants[v]);
     }
-    qsort(table->choices, (size_t)table->nchoices, sizeof(table->choices[0]), by_choice);
+    qsort(table->choices, (size_t)table->nchoices, sizeof(*table->choices), by_choice);
 }
 
 static struct gv_comparison
@@ -91,20 +90,19 @@ choice_at(const struct table *table, uint64_t bytes, struct choice choice)
         table->facts, table->facts->in->gpus, table->op, bytes, &table->transport, &key);
 }
 
-/* The best choice at one size; false where none gains. Of choices that rule 1 cannot tell apart the
+/* The best choice at one size; NULL where none gains. Of choices that rule 1 cannot tell apart the
  * one with the higher median is taken: either gains. */
-static bool best_at(const struct table *table, uint64_t bytes, struct choice *best, double *gain)
+static const struct choice *best_at(const struct table *table, uint64_t bytes, double *gain)
 {
-    bool found = false;
+    const struct choice *best = NULL;
     for (int i = 0; i < table->nchoices; i++) {
         struct gv_comparison now = choice_at(table, bytes, table->choices[i]);
-        if (now.verdict != GV_GAIN || (found && now.gain <= *gain))
+        if (now.verdict != GV_GAIN || (best && now.gain <= *gain))
             continue;
-        found = true;
-        *best = table->choices[i];
+        best = &table->choices[i];
         *gain = now.gain;
     }
-    return found;
+    return best;
 }
 
 static uint64_t last_byte(const struct table *table, int i, struct choice choice)
@@ -123,18 +121,18 @@ static bool merge(struct gv_plan *plan, const struct gv_tuner_row *row)
         last->channels != row->channels)
         return false;
     last->max_bytes = row->max_bytes;
-    last->gain = row->gain < last->gain ? row->gain : last->gain;
+    if (row->gain < last->gain)
+        last->gain = row->gain;
     return true;
 }
 
-static void append(struct gv_plan *plan, const struct gv_tuner_row *row)
+void gv_rows_append(struct gv_plan *plan, const struct gv_tuner_row *row)
 {
-    if (merge(plan, row) || plan->nrows == GV_MAX_ROWS)
+    if (plan->nrows == GV_MAX_ROWS)
         return;
-    size_t bytes = ((size_t)plan->nrows + 1) * sizeof(*row);
-    struct gv_tuner_row *rows = realloc(plan->rows, bytes);
+    struct gv_tuner_row *rows = realloc(plan->rows, ((size_t)plan->nrows + 1) * sizeof(*rows));
     if (!rows)
-        return; /* NCCL's own choice stays for this size */
+        return;
     plan->rows = rows;
     plan->rows[plan->nrows++] = *row;
 }
@@ -142,20 +140,21 @@ static void append(struct gv_plan *plan, const struct gv_tuner_row *row)
 static void fill_op(struct table *table, struct gv_plan *plan)
 {
     for (int i = 0; i < table->nsizes; i++) {
-        struct choice best = {0};
-        double gain = 0;
-        if (!best_at(table, table->sizes[i], &best, &gain))
+        double gain = NAN;
+        const struct choice *best = best_at(table, table->sizes[i], &gain);
+        if (!best)
             continue;
         struct gv_tuner_row row = {
             .op = table->op,
             .min_bytes = table->sizes[i],
-            .max_bytes = last_byte(table, i, best),
-            .algorithm = best.algorithm,
-            .protocol = best.protocol,
-            .channels = best.channels,
+            .max_bytes = last_byte(table, i, *best),
+            .algorithm = best->algorithm,
+            .protocol = best->protocol,
+            .channels = best->channels,
             .gain = gain,
         };
-        append(plan, &row);
+        if (!merge(plan, &row))
+            gv_rows_append(plan, &row);
     }
 }
 
@@ -183,10 +182,11 @@ void gv_rows_fill(
     const struct gv_facts *facts, const struct gv_candidate *transport, bool no_ll128,
     struct gv_plan *plan)
 {
-    for (int op = 0; op < GV_OP_SEND_RECV; op++) { /* a tuner is not asked about send and receive */
+    /* a tuner is not asked about send and receive */
+    for (enum gv_op op = GV_OP_BROADCAST; op < GV_OP_SEND_RECV; op++) {
         struct table table = {
             .facts = facts,
-            .op = (enum gv_op)op,
+            .op = op,
             .transport = transport ? transport->key : gv_plain_key(GV_EDIT_NONE),
             .candidate = transport,
             .no_ll128 = no_ll128,

@@ -20,6 +20,10 @@ void gv_rows_fill(
  */
 void gv_rows_advise(const struct gv_facts *facts, bool no_ll128, struct gv_plan *plan);
 
+/* Adds a row behind the plan's, unless there is no room or no memory: then NCCL's own choice stays
+ * for these sizes. */
+void gv_rows_append(struct gv_plan *plan, const struct gv_tuner_row *row);
+
 /* True where `nccl` ("2.23.4") has the same major.minor as the version number (22304). */
 bool gv_same_nccl(const char *nccl, int nccl_version);
 
