@@ -6,7 +6,7 @@
 /* Figures are decimal fractions in a file: 7.21 over 7 is a gain of 3 %, though not in binary. */
 #define ROUNDING 1e-9
 
-static bool same_pair(const int a[2], const int b[2])
+static bool same_pair(const int *a, const int *b)
 {
     return (a[0] == b[0] && a[1] == b[1]) || (a[0] == b[1] && a[1] == b[0]);
 }
@@ -123,8 +123,20 @@ bool gv_loses(const struct gv_facts *facts, const struct gv_comparison *comparis
     return comparison->gain < -(facts->max_loss + ROUNDING); /* false for NAN */
 }
 
+/* Of two entries for one group the one with more samples counts; of as many the lower, so that the
+ * order in the file does not matter. */
+static bool counts_before(const struct gv_side *a, const struct gv_side *b)
+{
+    const double parts[][2] = {
+        {b->count, a->count}, {a->median, b->median}, {a->low, b->low}, {a->high, b->high}};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        if (parts[i][0] != parts[i][1])
+            return parts[i][0] < parts[i][1];
+    return false;
+}
+
 /* The samples of the group with these GPUs, operation, size and load. A profile should hold it
- * once; where it is there twice the entry with more samples counts, whatever their order. */
+ * once. */
 static struct gv_side side_in(
     const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, uint64_t bytes, bool loaded,
     const struct gv_variant_key *key)
@@ -137,26 +149,30 @@ static struct gv_side side_in(
         if (group->loaded != loaded)
             continue;
         struct gv_side side = gv_side_of(group, key);
-        if (side.count > best.count || (side.count == best.count && side.median < best.median))
+        if (counts_before(&side, &best))
             best = side;
     }
     return best;
+}
+
+static struct gv_comparison measured_in(
+    const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, uint64_t bytes, bool loaded,
+    const struct gv_variant_key *base, const struct gv_variant_key *other)
+{
+    struct gv_comparison result = gv_compare(
+        facts, side_in(facts, gpus, op, bytes, loaded, base),
+        side_in(facts, gpus, op, bytes, loaded, other));
+    result.op = op;
+    result.bytes = bytes;
+    result.loaded = loaded;
+    return result;
 }
 
 struct gv_comparison gv_measured(
     const struct gv_facts *facts, gv_gpuset gpus, enum gv_op op, uint64_t bytes,
     const struct gv_variant_key *base, const struct gv_variant_key *other)
 {
-    struct gv_comparison result = {.verdict = GV_NOT_MEASURED};
-    for (int loaded = 1; loaded >= 0; loaded--) {
-        result = gv_compare(
-            facts, side_in(facts, gpus, op, bytes, loaded, base),
-            side_in(facts, gpus, op, bytes, loaded, other));
-        result.loaded = loaded;
-        if (result.base.count && result.other.count)
-            break;
-    }
-    result.op = op;
-    result.bytes = bytes;
-    return result;
+    struct gv_comparison beside = measured_in(facts, gpus, op, bytes, true, base, other);
+    bool both = beside.base.count && beside.other.count;
+    return both ? beside : measured_in(facts, gpus, op, bytes, false, base, other);
 }

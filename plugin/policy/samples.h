@@ -11,7 +11,8 @@ struct gv_side {
     double low, high; /* the inner range: second to last but one; under four samples all */
 };
 
-/* Which variants of a group are meant. `lend`/`nlend` matter for GV_EDIT_LEND alone. */
+/* Which variants of a group are meant. `lend`/`nlend` matter for GV_EDIT_LEND and
+ * GV_EDIT_SEPARATE. */
 struct gv_variant_key {
     enum gv_edit_kind edit;
     enum gv_algo algorithm;
