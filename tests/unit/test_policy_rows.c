@@ -1,15 +1,5 @@
 /* The tuner's table: variants that name algorithm, protocol or channels in, rows out. */
-#include "tests/policy_check.h"
-
-/* One measured choice at one size. The default has 10 at every size. */
-struct choice {
-    const char *size;
-    enum gv_edit_kind edit;
-    enum gv_algo algorithm;
-    enum gv_proto protocol;
-    int channels;
-    const char *samples;
-};
+#include "tests/policy_rows.h"
 
 #define NONE GV_EDIT_NONE
 #define LEVEL GV_EDIT_P2P_LEVEL
@@ -24,78 +14,12 @@ struct choice {
 #define LL128 GV_PROTO_LL128
 #define SIMPLE GV_PROTO_SIMPLE
 
-static struct gv_build *two_switches(void)
-{
-    struct gv_build *build = gv_build_new(GV_CUDA);
-    gv_build_gpus(build, 4, "A", 0, 70);
-    gv_build_gpus(build, 4, "B", 0, 70);
-    gv_build_path(build, "0-3", "0-3", GV_PATH_PIX, 0, GV_P2P_VERIFIED, 12);
-    gv_build_path(build, "4-7", "4-7", GV_PATH_PIX, 0, GV_P2P_VERIFIED, 12);
-    gv_build_path(build, "0-3", "4-7", GV_PATH_PHB, 0, GV_P2P_VERIFIED, 10);
-    return build;
-}
-
-static void
-add_choice(struct gv_build *build, const char *gpus, enum gv_op op, const struct choice *choice)
-{
-    uint64_t bytes = 0;
-    gv_size_parse(choice->size, &bytes, NULL);
-    struct gv_profile_group *group =
-        gv_build_group_set(build, gv_build_set(gpus), op, bytes, false);
-    if (!group->nvariants)
-        gv_build_run(gv_build_variant(group, GV_EDIT_NONE), "10 10 10");
-    if (!choice->samples)
-        return;
-    struct gv_profile_variant *variant = gv_build_variant(group, choice->edit);
-    variant->algorithm = choice->algorithm;
-    variant->protocol = choice->protocol;
-    variant->channels = choice->channels;
-    gv_build_run(variant, choice->samples);
-}
-
-/* "AllReduce 1K-65535 RING/LL 2ch +20%"; sizes in bytes where they are no round number. */
-static const char *rows_text(const struct gv_plan *plan, char *out, size_t size)
-{
-    size_t used = 0;
-    out[0] = 0;
-    for (int i = 0; i < plan->nrows && used + 128 < size; i++) {
-        const struct gv_tuner_row *row = &plan->rows[i];
-        char from[32], to[32], channels[16] = "";
-        if (row->channels)
-            snprintf(channels, sizeof(channels), " %dch", row->channels);
-        used += (size_t)snprintf(
-            out + used, size - used, "%s%s %s-%s %s/%s%s %+.0f%%", i ? "; " : "",
-            gv_op_name(row->op), gv_size_format(row->min_bytes, from, sizeof(from)),
-            row->max_bytes == UINT64_MAX ? "end" : gv_size_format(row->max_bytes, to, sizeof(to)),
-            row->algorithm < 0 ? "any" : gv_algo_name(row->algorithm),
-            row->protocol < 0 ? "any" : gv_proto_name(row->protocol), channels, row->gain * 100);
-    }
-    return out;
-}
-
-static void
-expect(const struct gv_build *build, const char *gpus, int nccl_version, const char *rows)
-{
-    struct gv_policy_in in = {
-        .profile = &build->profile,
-        .gpus = gv_build_set(gpus),
-        .one_node = true,
-        .nccl_version = nccl_version};
-    struct gv_plan plan;
-    char text[4096];
-    gv_policy_decide(&in, &plan);
-    assert_string_equal(rows_text(&plan, text, sizeof(text)), rows);
-    assert_int_equal(plan.rows != NULL, plan.nrows > 0);
-    gv_plan_finish(&plan);
-    assert_null(plan.rows);
-}
-
 /* Ranges: from a measured size to the next one, never beyond the largest. */
 static void ranges(void **state)
 {
     (void)state;
     static const struct {
-        struct choice choices[8];
+        struct gv_choice choices[8];
         const char *rows;
     } tables[] = {
         {{{"1K", NONE, RING, LL, 0, "12 12 12"}}, "AllReduce 1K-1K RING/LL +20%"},
@@ -131,10 +55,10 @@ static void ranges(void **state)
         {{{"1K", NONE, RING, SIMPLE, 4, "12 12 12"}}, "AllReduce 1K-1K RING/SIMPLE 4ch +20%"},
     };
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-        struct gv_build *build = two_switches();
+        struct gv_build *build = gv_build_two_switches();
         for (int c = 0; c < 8 && tables[i].choices[c].size; c++)
-            add_choice(build, "0-3", GV_OP_ALL_REDUCE, &tables[i].choices[c]);
-        expect(build, "0-3", 22809, tables[i].rows);
+            gv_build_choice(build, "0-3", GV_OP_ALL_REDUCE, &tables[i].choices[c]);
+        gv_expect_rows(build, "0-3", 22809, tables[i].rows);
         gv_build_free(build);
     }
 }
@@ -153,15 +77,15 @@ static void releases(void **state)
         {"", 22809, false},       {"unknown", 22809, false},    {"2.28", 22809, true},
         {"3.28.9", 22809, false}, {"2.28.9+cu12", 22809, true},
     };
-    static const struct choice choice = {"1G", LEVEL, RING, LL, 0, "14 14 14"};
-    static const struct choice plain = {"1G", LEVEL, ANY_A, ANY_P, 0, "12 12 12"};
+    static const struct gv_choice choice = {"1G", LEVEL, RING, LL, 0, "14 14 14"};
+    static const struct gv_choice plain = {"1G", LEVEL, ANY_A, ANY_P, 0, "12 12 12"};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct gv_build *build = two_switches();
+        struct gv_build *build = gv_build_two_switches();
         snprintf(
             build->profile.provenance.nccl, sizeof(build->profile.provenance.nccl), "%s",
             cases[i].profile);
-        add_choice(build, "0-7", GV_OP_ALL_REDUCE, &plain);
-        add_choice(build, "0-7", GV_OP_ALL_REDUCE, &choice);
+        gv_build_choice(build, "0-7", GV_OP_ALL_REDUCE, &plain);
+        gv_build_choice(build, "0-7", GV_OP_ALL_REDUCE, &choice);
         struct gv_policy_in in = {
             .profile = &build->profile,
             .gpus = gv_build_set("0-7"),
@@ -182,7 +106,7 @@ static void transports(void **state)
 {
     (void)state;
     static const struct {
-        struct choice choices[8];
+        struct gv_choice choices[8];
         const char *rows;
     } tables[] = {
         /* default transport: what was measured under an edit says nothing */
@@ -214,10 +138,10 @@ static void transports(void **state)
          "AllReduce 1G-1G TREE/LL +25%"},
     };
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-        struct gv_build *build = two_switches();
+        struct gv_build *build = gv_build_two_switches();
         for (int c = 0; c < 8 && tables[i].choices[c].size; c++)
-            add_choice(build, "0-7", GV_OP_ALL_REDUCE, &tables[i].choices[c]);
-        expect(build, "0-7", 22809, tables[i].rows);
+            gv_build_choice(build, "0-7", GV_OP_ALL_REDUCE, &tables[i].choices[c]);
+        gv_expect_rows(build, "0-7", 22809, tables[i].rows);
         gv_build_free(build);
     }
 }
@@ -226,16 +150,17 @@ static void transports(void **state)
 static void operations(void **state)
 {
     (void)state;
-    static const struct choice choices[] = {
+    static const struct gv_choice choices[] = {
         {"1M", NONE, RING, LL, 0, "12 12 12"}, {"1K", NONE, RING, LL, 0, "11 11 11"}};
     static const enum gv_op ops[] = {
         GV_OP_ALL_REDUCE, GV_OP_ALL_TO_ALL, GV_OP_BROADCAST, GV_OP_SEND_RECV};
-    struct gv_build *build = two_switches();
+    struct gv_build *build = gv_build_two_switches();
     for (int o = 0; o < 4; o++)
         for (int c = 0; c < 2; c++)
-            add_choice(build, "0-3", ops[o], &choices[c]);
-    expect(build, "0-3", 22809, "Broadcast 1K-1M RING/LL +10%; AllReduce 1K-1M RING/LL +10%");
-    expect(build, "0-2", 22809, ""); /* not measured */
+            gv_build_choice(build, "0-3", ops[o], &choices[c]);
+    gv_expect_rows(
+        build, "0-3", 22809, "Broadcast 1K-1M RING/LL +10%; AllReduce 1K-1M RING/LL +10%");
+    gv_expect_rows(build, "0-2", 22809, ""); /* not measured */
     gv_build_free(build);
 }
 
@@ -243,13 +168,13 @@ static void operations(void **state)
 static void many(void **state)
 {
     (void)state;
-    struct gv_build *build = two_switches();
+    struct gv_build *build = gv_build_two_switches();
     for (int i = 0; i < 600; i++) {
-        struct choice choice = {NULL, NONE, RING, i % 2 ? LL : SIMPLE, 0, "12 12 12"};
+        struct gv_choice choice = {NULL, NONE, RING, i % 2 ? LL : SIMPLE, 0, "12 12 12"};
         char size[32];
         snprintf(size, sizeof(size), "%d", 1024 * (i + 1));
         choice.size = size;
-        add_choice(build, "0-3", GV_OP_ALL_REDUCE, &choice);
+        gv_build_choice(build, "0-3", GV_OP_ALL_REDUCE, &choice);
     }
     struct gv_policy_in in = {
         .profile = &build->profile, .gpus = gv_build_set("0-3"), .one_node = true};
@@ -262,40 +187,14 @@ static void many(void **state)
     gv_build_free(build);
 }
 
-/* Choices that somebody wrote down: 1 and any are told apart by -1. */
-struct written {
-    enum gv_op op;
-    uint64_t min_bytes, max_bytes;
-    enum gv_algo algorithm;
-    enum gv_proto protocol;
-    int channels, nodes, ranks, pipe_ops, registered;
-};
-
-static void add_written(struct gv_build *build, const struct written *w)
-{
-    struct gv_profile *p = &build->profile;
-    p->tuner = gv_build_grow(p->tuner, p->ntuner, sizeof(*p->tuner));
-    p->tuner[p->ntuner++] = (struct gv_profile_tuner){
-        .op = w->op,
-        .min_bytes = w->min_bytes,
-        .max_bytes = w->max_bytes,
-        .algorithm = w->algorithm,
-        .protocol = w->protocol,
-        .channels = w->channels,
-        .nodes = w->nodes,
-        .ranks = w->ranks,
-        .pipe_ops = w->pipe_ops,
-        .registered = w->registered};
-}
-
 /* Imported rows: for operations of which no choice was measured, the first that fits, with any
  * NCCL. GPUs 0-3 under one switch. */
 static void advice(void **state)
 {
     (void)state;
     static const struct {
-        struct written rows[3];
-        struct choice measured;
+        struct gv_written rows[3];
+        struct gv_choice measured;
         const char *expected;
     } tables[] = {
         {{{AR, 0, 65536, TREE, LL, 2, 1, 4, -1, -1}}, {0}, "AllReduce 0-64K TREE/LL 2ch +nan%"},
@@ -326,14 +225,14 @@ static void advice(void **state)
          "AllReduce 0-end TREE/LL +nan%"},
     };
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-        struct gv_build *build = two_switches();
+        struct gv_build *build = gv_build_two_switches();
         for (int k = 0; k < 3 && tables[i].rows[k].nodes; k++)
-            add_written(build, &tables[i].rows[k]);
+            gv_build_written(build, &tables[i].rows[k]);
         if (tables[i].measured.size)
-            add_choice(build, "0-3", GV_OP_ALL_REDUCE, &tables[i].measured);
-        expect(build, "0-3", 22809, tables[i].expected);
+            gv_build_choice(build, "0-3", GV_OP_ALL_REDUCE, &tables[i].measured);
+        gv_expect_rows(build, "0-3", 22809, tables[i].expected);
         if (!tables[i].measured.size)
-            expect(build, "0-3", 22304, tables[i].expected);
+            gv_expect_rows(build, "0-3", 22304, tables[i].expected);
         gv_build_free(build);
     }
 }
@@ -344,7 +243,7 @@ static void losses_made_up(void **state)
 {
     (void)state;
     static const struct {
-        struct choice choice;
+        struct gv_choice choice;
         int nccl_version;
         const char *rows; /* NULL: the default's transport, so no row of this edit */
     } tables[] = {
@@ -361,9 +260,9 @@ static void losses_made_up(void **state)
         {{"1M", LEVEL, RING, SIMPLE, 0, "11 11 11"}, 22304, NULL},
     };
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-        struct gv_build *build = two_switches();
-        struct choice large = {"1G", LEVEL, ANY_A, ANY_P, 0, "12 12 12"};
-        struct choice small = {"1M", LEVEL, ANY_A, ANY_P, 0, "9 9 9"};
+        struct gv_build *build = gv_build_two_switches();
+        struct gv_choice large = {"1G", LEVEL, ANY_A, ANY_P, 0, "12 12 12"};
+        struct gv_choice small = {"1M", LEVEL, ANY_A, ANY_P, 0, "9 9 9"};
         struct gv_policy_in in = {
             .profile = &build->profile,
             .gpus = gv_build_set("0-7"),
@@ -371,13 +270,13 @@ static void losses_made_up(void **state)
             .nccl_version = tables[i].nccl_version};
         struct gv_plan plan;
         char text[4096];
-        add_choice(build, "0-7", GV_OP_ALL_REDUCE, &large);
-        add_choice(build, "0-7", GV_OP_ALL_REDUCE, &small);
-        add_choice(build, "0-7", GV_OP_ALL_REDUCE, &tables[i].choice);
+        gv_build_choice(build, "0-7", GV_OP_ALL_REDUCE, &large);
+        gv_build_choice(build, "0-7", GV_OP_ALL_REDUCE, &small);
+        gv_build_choice(build, "0-7", GV_OP_ALL_REDUCE, &tables[i].choice);
         gv_policy_decide(&in, &plan);
         assert_int_equal(plan.transport != GV_TRANSPORT_DEFAULT, tables[i].rows != NULL);
         if (tables[i].rows)
-            assert_string_equal(rows_text(&plan, text, sizeof(text)), tables[i].rows);
+            assert_string_equal(gv_check_rows(&plan, text, sizeof(text)), tables[i].rows);
         gv_plan_finish(&plan);
         gv_build_free(build);
     }
