@@ -270,15 +270,15 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Ascending, each pair's twice. */
+/* Each pair's, ascending. */
 static int lendable_speeds(const struct search *search, double *out)
 {
-    int n = 0;
+    double *end = out;
     for (int a = 0; a < GV_MAX_GPUS; a++)
-        for (gv_gpuset rest = search->lendable[a]; rest; rest &= rest - 1)
-            out[n++] = search->gbs[a][gv_gpuset_first(rest)];
-    qsort(out, (size_t)n, sizeof(*out), ascending);
-    return n;
+        for (gv_gpuset above = search->lendable[a] >> a; above; above &= above - 1)
+            *end++ = search->gbs[a][a + gv_gpuset_first(above)];
+    qsort(out, (size_t)(end - out), sizeof(*out), ascending);
+    return (int)(end - out);
 }
 
 static void set_floor(struct search *search, double floor)
@@ -297,16 +297,16 @@ static void choose_floor(struct search *search)
 {
     double speeds[GV_MAX_GPUS * GV_MAX_GPUS];
     uint64_t choice = best_ring(search, NULL) & COST_CHOICE;
-    int n = lendable_speeds(search, speeds), low = 0, high = n - 1;
-    if (!n || speeds[low] == speeds[high])
+    int low = 0, high = lendable_speeds(search, speeds);
+    if (!high)
         return;
-    while (low < high) {
-        int middle = (low + high + 1) / 2;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
         set_floor(search, speeds[middle]);
         if ((best_ring(search, NULL) & COST_CHOICE) == choice)
             low = middle;
         else
-            high = middle - 1;
+            high = middle;
     }
     set_floor(search, speeds[low] / (1 + search->facts->min_gain));
 }
