@@ -54,12 +54,15 @@ static struct gv_variant_key key_of(const struct gv_variant_key *transport, stru
     return key;
 }
 
+/* A tuner sets an algorithm with a protocol or neither, so half a choice is none. */
 static void add_choice(struct table *table, const struct gv_profile_variant *variant)
 {
     struct choice choice = {variant->algorithm, variant->protocol, variant->channels};
     struct choice own = {GV_ALGO_ANY, GV_PROTO_ANY, 0};
     struct gv_variant_key key = key_of(&table->transport, choice);
     if (!gv_variant_is(variant, &key) || !by_choice(&choice, &own))
+        return;
+    if ((choice.algorithm == GV_ALGO_ANY) != (choice.protocol == GV_PROTO_ANY))
         return;
     if (table->no_ll128 && choice.protocol == GV_PROTO_LL128)
         return;

@@ -9,7 +9,8 @@
  * from a size at which it was measured to gain up to the byte before the next measured size, and at
  * that size alone where the same choice was measured there to lose more than max_loss, or where
  * there is no larger measured size: nothing is said of sizes beyond the measurement. Ties keep
- * NCCL's choice. `no_ll128`: no row may choose LL128. Sets plan->rows and plan->nrows. */
+ * NCCL's choice. An algorithm or a protocol alone is no choice. `no_ll128`: no row may choose
+ * LL128. Sets plan->rows and plan->nrows. */
 void gv_rows_fill(
     const struct gv_facts *facts, const struct gv_candidate *transport, bool no_ll128,
     struct gv_plan *plan);

@@ -638,6 +638,15 @@ static void choices(void **state)
         {"0-3",
          {{"1K", NONE, RING, LL, 2, "12 12 12"}, {"1K", NONE, RING, LL, 1, "12 12 12"}},
          "AllReduce 1K-1K RING/LL 1ch +20%"},
+        /* half a choice is none, and keeps no whole one back */
+        {"0-3",
+         {{"1K", NONE, RING, ANY_P, 0, "14 14 14"},
+          {"1K", NONE, ANY_A, LL, 0, "14 14 14"},
+          {"1K", NONE, RING, LL, 0, "12 12 12"}},
+         "AllReduce 1K-1K RING/LL +20%"},
+        {"0-3",
+         {{"1K", NONE, RING, ANY_P, 4, "14 14 14"}, {"1K", NONE, ANY_A, ANY_P, 2, "12 12 12"}},
+         "AllReduce 1K-1K any/any 2ch +20%"},
         /* a row over two sizes has the lower gain */
         {"0-3",
          {{"1K", NONE, RING, LL, 0, "12 12 12"}, {"2K", NONE, RING, LL, 0, "11 11 11"}},
