@@ -52,8 +52,9 @@ const struct gv_profile_group *gv_measured_ring(const struct gv_facts *facts, gv
     return best;
 }
 
-/* A ring has at most as many edges as there is room for pairs, a variant fewer. Only a ring of two
- * GPUs has a pair twice, and of two GPUs none is ever lent a link (GV_ALL_NVLINK). */
+/* A ring has at most as many edges as there is room for pairs, a variant's list fewer. A profile is
+ * refused where a list has a pair twice; of the rings only one of two GPUs has, and two GPUs are
+ * never lent a link (GV_ALL_NVLINK). */
 static void lend_pair(struct gv_lent *lent, int a, int b)
 {
     lent->pair[lent->count][0] = a;
@@ -82,16 +83,16 @@ static struct gv_refusal lend_on_route(
 {
     *lent = (struct gv_lent){.count = 0};
     for (int i = 0; i < route->count; i++) {
-        const struct gv_crossing *crossing = &route->crossing[i];
-        if (crossing->kind == GV_CROSSING_LENT)
-            lend_pair(lent, crossing->from, crossing->to);
-        if (crossing->kind != GV_CROSSING_SHM)
+        struct gv_crossing crossing = route->crossing[i];
+        if (crossing.kind == GV_CROSSING_LENT)
+            lend_pair(lent, crossing.from, crossing.to);
+        if (crossing.kind != GV_CROSSING_SHM)
             continue;
-        enum gv_obstacle obstacle = gv_lend_obstacle(facts, crossing->from, crossing->to);
+        enum gv_obstacle obstacle = gv_lend_obstacle(facts, crossing.from, crossing.to);
         if (!obstacle) /* the pair could be lent a link, but its GPU carries one already */
             obstacle = facts->chains ? GV_NVB : GV_PEERS;
         if (!partly || obstacle != GV_REFUSED)
-            return (struct gv_refusal){obstacle, crossing->from, crossing->to};
+            return (struct gv_refusal){obstacle, crossing.from, crossing.to};
     }
     return gv_lent_check(facts, facts->in->gpus, lent);
 }

@@ -119,7 +119,7 @@ static void rings(void **state)
         const char *shown;
     } rows[] = {
         {"0-2", 0, {{AR, M, 0, "120", NULL}}, "120:PPP"},
-        {"0-2", 0, {{BC, M, 0, "120", NULL}}, "120:PPP"},
+        {"0-2", 0, {{BC, 0, 0, "120", NULL}}, "120:PPP"},
         {"0-2", 0, {{AR, M, 0, "120", NULL}, {AR, G, 0, "201", NULL}}, "201:PPP"},
         /* AllReduce, or what is declared instead, before the larger size */
         {"0-2", 0, {{BC, G, 0, "120", NULL}, {AR, M, 0, "201", NULL}}, "201:PPP"},
@@ -150,7 +150,7 @@ static void rings(void **state)
         char text[2 * GV_MAX_GPUS];
         build->profile.policy.operations = rows[i / 2].operations;
         for (size_t k = 0; k < 2; k++)
-            if (rows[i / 2].rings[(i + k) % 2].bytes)
+            if (rows[i / 2].rings[(i + k) % 2].ring)
                 add_ring(build, gv_build_set(rows[i / 2].gpus), &rows[i / 2].rings[(i + k) % 2]);
         struct gv_plan plan = decide(build, rows[i / 2].gpus);
         assert_string_equal(ring_text(&plan, text), rows[i / 2].shown);
@@ -360,6 +360,7 @@ static void finished(void **state)
     struct gv_profile_group *group =
         gv_build_measured(build, "0-3", AR, "1M", "10 10 10", GV_EDIT_NONE, "12 12 12");
     group->variants[1].algorithm = GV_ALGO_RING;
+    group->variants[1].protocol = GV_PROTO_SIMPLE;
     struct gv_plan plan = decide(build, "0-3");
     assert_int_equal(plan.nrows, 1);
     gv_plan_finish(&plan);
