@@ -34,13 +34,16 @@ static struct gv_evaluation neighbour_says(
 /* The neighbours on one side: groups of the same islands with fewer, as many, or more GPUs. */
 enum side { FEWER, AS_MANY, MORE };
 
-/* How many GPUs a group differs by; 0 or less where it is not on that side. */
-static int distance_of(const struct gv_facts *facts, gv_gpuset gpus, enum side side)
+static bool is_neighbour(const struct gv_facts *facts, gv_gpuset gpus)
 {
     gv_gpuset mine = facts->in->gpus;
-    int more = gv_gpuset_count(gpus) - gv_gpuset_count(mine);
-    if (gpus == mine || gv_facts_islands(facts, gpus) != gv_facts_islands(facts, mine))
-        return 0;
+    return gpus != mine && gv_facts_islands(facts, gpus) == gv_facts_islands(facts, mine);
+}
+
+/* How many GPUs a neighbour differs by; 0 or less where it is not on that side. */
+static int distance_of(const struct gv_facts *facts, gv_gpuset gpus, enum side side)
+{
+    int more = gv_gpuset_count(gpus) - gv_gpuset_count(facts->in->gpus);
     if (side == AS_MANY)
         return more == 0;
     return side == MORE ? more : -more;
@@ -57,8 +60,8 @@ static bool side_gains(
     for (int i = 0; i < facts->ngroups; i++) {
         gv_gpuset gpus = facts->group[i]->gpus;
         bool again = i && gpus == facts->group[i - 1]->gpus;
-        int distance = again ? 0 : distance_of(facts, gpus, side);
-        if (distance <= 0 || distance > nearest)
+        int distance = distance_of(facts, gpus, side);
+        if (again || !is_neighbour(facts, gpus) || distance <= 0 || distance > nearest)
             continue;
         struct gv_evaluation now =
             neighbour_says(facts, gpus, candidate->applied, candidate->key.lend_count);
