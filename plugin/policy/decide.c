@@ -174,7 +174,8 @@ static bool explained_by_refusal(struct decision *d)
     int pairs[GV_MAX_GPUS][2];
     int n = refused_edges(d, pairs);
     bool blocked = false;
-    for (int i = 0; i < d->lent.count; i++) /* what is refused is neither joined nor lent a link */
+    /* a crossing that is refused is on SHM: neither joined nor lent a link */
+    for (int i = 0; i < d->lent.count; i++)
         blocked |= gv_facts_refused(&d->facts, d->lent.crossing[i].from, d->lent.crossing[i].to);
     if (!blocked || !n)
         return false;

@@ -40,7 +40,8 @@ better_ring(enum gv_op op, const struct gv_profile_group *a, const struct gv_pro
 const struct gv_profile_group *gv_measured_ring(const struct gv_facts *facts, gv_gpuset gpus)
 {
     const struct gv_profile_group *best = NULL;
-    for (int i = gv_facts_group(facts, gpus, (enum gv_op)0, 0); i < facts->ngroups; i++) {
+    const enum gv_op first = GV_OP_BROADCAST;
+    for (int i = gv_facts_group(facts, gpus, first, 0); i < facts->ngroups; i++) {
         const struct gv_profile_group *group = facts->group[i];
         if (group->gpus != gpus)
             break;
