@@ -236,9 +236,8 @@ static uint64_t least_cost(const struct search *search)
             joined |= search->facts->joined[gv_gpuset_first(rest)] & ~search->block[i];
             fast |= search->fast[gv_gpuset_first(rest)];
         }
-    if (joined)
-        return 0;
-    return (uint64_t)search->count * (fast ? COST_LENT : COST_MISSING);
+    uint64_t each = joined ? 0 : fast ? COST_LENT : COST_MISSING;
+    return (uint64_t)search->count * each;
 }
 
 /* PCI order is kept unless another order leaves fewer crossings on SHM, needs fewer lent links or
