@@ -254,11 +254,12 @@ static void choose_order(struct search *search)
             for (int j = i + 1; j < search->count && left-- > 0; j++) {
                 turn(search, i, j);
                 uint64_t cost = best_ring(search, NULL) & COST_CHOICE;
-                better |= cost < best;
-                if (cost < best)
+                if (cost < best) {
                     best = cost;
-                else
+                    better = true;
+                } else {
                     turn(search, i, j);
+                }
             }
     }
 }
