@@ -1,6 +1,7 @@
 """`gv100 calibrate` and `verify` on the virtual reference machine: from nothing to the published figures
 and decisions; stopped and resumed; the plan; bad input."""
 
+import ctypes
 import os
 import resource
 import signal
@@ -171,8 +172,17 @@ BAD = [
 ]
 
 
+def has_driver():
+    try:
+        return bool(ctypes.CDLL("libcuda.so.1"))
+    except OSError:
+        return False
+
+
 def test_bad_input():
     for args, more, status, words in BAD:
+        if not args and has_driver():
+            continue  # it would measure
         with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile("w", suffix=".yaml") as broken:
             if "faults" in more:
                 print(more["faults"], file=broken, flush=True)
