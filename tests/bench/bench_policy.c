@@ -55,7 +55,8 @@ struct options {
     unsigned from, count, seed;
     int groups, most;
     enum gv_measured_with with;
-    bool every; /* groups of the machine, not some of them */
+    bool every;             /* groups of the machine, not some of them */
+    unsigned share, shares; /* of these groups: every so manieth */
 };
 
 static double now_us(void)
@@ -221,7 +222,7 @@ static void look_at_machine(const struct options *o, struct gv_model *model, str
     struct gv_calibration *cal = gv_calibrated_new(model, o->with);
     gv_gpuset all = gv_model_gpus(model), groups[GV_MAX_GPUS];
     uint64_t seed = all;
-    for (gv_gpuset gpus = 3; o->every && gpus <= all; gpus++)
+    for (gv_gpuset gpus = 2 + o->share; o->every && gpus <= all; gpus += o->shares)
         if (gv_gpuset_count(gpus) > 1)
             look_at_group(o, model, cal, gpus, result);
     int n = gv_shape_groups(cal, groups), most = gv_model_ngpus(model) > 16 ? 2 : 1;
@@ -282,7 +283,7 @@ static int usage(void)
 {
     fputs(
         "Usage: gv-bench-policy [--machine FILE] [--from N] [--count N] [--groups N] [--most PLANS]"
-        " [--with nccl|ring] [--seed N] [--every]\n",
+        " [--with nccl|ring] [--seed N] [--every [--share I/N]]\n",
         stderr);
     return 2;
 }
@@ -290,15 +291,11 @@ static int usage(void)
 static int parse(int argc, char **argv, struct options *o)
 {
     static const struct option known[] = {
-        {"machine", required_argument, NULL, 'm'},
-        {"from", required_argument, NULL, 'f'},
-        {"count", required_argument, NULL, 'c'},
-        {"groups", required_argument, NULL, 'g'},
-        {"most", required_argument, NULL, 'p'},
-        {"with", required_argument, NULL, 'w'},
-        {"seed", required_argument, NULL, 's'},
-        {"every", no_argument, NULL, 'e'},
-        {0}};
+        {"machine", required_argument, NULL, 'm'}, {"from", required_argument, NULL, 'f'},
+        {"count", required_argument, NULL, 'c'},   {"groups", required_argument, NULL, 'g'},
+        {"most", required_argument, NULL, 'p'},    {"with", required_argument, NULL, 'w'},
+        {"seed", required_argument, NULL, 's'},    {"every", no_argument, NULL, 'e'},
+        {"share", required_argument, NULL, 'h'},   {0}};
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) >= 0;) {
         if (c == 'm')
             o->machine = optarg;
@@ -316,6 +313,10 @@ static int parse(int argc, char **argv, struct options *o)
             o->seed = (unsigned)atoi(optarg);
         else if (c == 'e')
             o->every = true;
+        else if (
+            c == 'h' && sscanf(optarg, "%u/%u", &o->share, &o->shares) == 2 && o->share > 0 &&
+            o->share <= o->shares)
+            continue;
         else
             return -1;
     }
@@ -324,7 +325,8 @@ static int parse(int argc, char **argv, struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.count = 200, .groups = 24, .most = GV_ORACLE_MOST};
+    struct options o = {
+        .count = 200, .groups = 24, .most = GV_ORACLE_MOST, .share = 1, .shares = 1};
     struct result result = {0};
     if (parse(argc, argv, &o))
         return usage();
