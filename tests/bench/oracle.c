@@ -274,7 +274,9 @@ static void try_lends(struct asking *q)
     uint64_t seed = q->gpus;
     int n = blocks_of(q, block), half = q->out.plans + (q->most - q->out.plans) / 2;
     find_pairs(q, &all);
-    for (int i = 0; n > 2 && all.n && q->out.plans < half && !reached(q); i++) {
+    /* not all of these rings can be carried out: of some GPUs' own NVLinks none can */
+    bool some_ring = n > 2 && all.n;
+    for (int i = 0; some_ring && i < 8 * q->most && q->out.plans < half && !reached(q); i++) {
         if (i)
             shuffle(block, n, &seed);
         try_ring(q, block, n, &seed, &some);
