@@ -202,21 +202,44 @@ static int fill_and_rename(
     return rename(temp, path) ? fail_errno(err, path, "cannot be replaced") : 0;
 }
 
+/* The open temporary file beside `path`, its name in `temp`; -1 with `err`. */
+static int open_beside(const char *path, char temp[PATH_MAX], struct gv_error *err)
+{
+    struct stat st;
+    if (!path[0])
+        return gv_error_set(err, "the name of the file to write is empty");
+    if (!stat(path, &st) && !S_ISREG(st.st_mode))
+        return gv_error_at(err, path, 0, 0, "this is %s, a file is expected", kind_of(&st));
+    if (make_folders(path, err))
+        return -1;
+    if (snprintf(temp, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
+        return gv_error_at(err, path, 0, 0, "the path is too long");
+    int fd = mkostemp(temp, O_CLOEXEC);
+    return fd < 0 ? fail_errno(err, path, "cannot be written") : fd;
+}
+
 int gv_file_replace(
     const char *path, const char *text, size_t len, unsigned mode, struct gv_error *err)
 {
     char temp[PATH_MAX];
-    if (make_folders(path, err))
-        return -1;
-    if (snprintf(temp, sizeof(temp), "%s.XXXXXX", path) >= (int)sizeof(temp))
-        return gv_error_at(err, path, 0, 0, "the path is too long");
-    int fd = mkostemp(temp, O_CLOEXEC);
+    int fd = open_beside(path, temp, err);
     if (fd < 0)
-        return fail_errno(err, path, "cannot be written");
+        return -1;
     if (fill_and_rename(fd, temp, path, text, len, mode, err)) {
         unlink(temp);
         return -1;
     }
     sync_folder(path);
+    return 0;
+}
+
+int gv_file_try_replace(const char *path, struct gv_error *err)
+{
+    char temp[PATH_MAX];
+    int fd = open_beside(path, temp, err);
+    if (fd < 0)
+        return -1;
+    close(fd);
+    unlink(temp);
     return 0;
 }

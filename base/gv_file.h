@@ -22,8 +22,14 @@ char *gv_file_read(
 int gv_file_line(const char *path, char *out, size_t size);
 
 /* Writes `path` whole or not at all: a temporary file beside it, fsync, rename. Missing folders are
- * made (0755). Returns 0, or -1 with `err` and the old file as it was. */
+ * made (0755). What is there and no regular file (a device, /dev/stdout, a pipe, a folder) is
+ * refused: the rename would put a file in its place. Returns 0, or -1 with `err` and the old file
+ * as it was. */
 int gv_file_replace(
     const char *path, const char *text, size_t len, unsigned mode, struct gv_error *err);
+
+/* Whether gv_file_replace could write `path`, tried by a temporary file beside it: to ask before
+ * what is to be written takes minutes. Missing folders are made. Returns 0, or -1 with `err`. */
+int gv_file_try_replace(const char *path, struct gv_error *err);
 
 #endif

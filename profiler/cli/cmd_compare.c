@@ -409,6 +409,9 @@ static int run(const struct gv_command *self, int argc, char **argv)
         return gv_collective_worker();
     if (in.sizes && gv_histogram_read(in.sizes, &histogram, &err))
         return gv_cli_fail(self, GV_EXIT_FAILED, &err);
+    if ((in.save && gv_file_try_replace(in.save, &err)) ||
+        (in.html && gv_file_try_replace(in.html, &err)))
+        return gv_cli_fail(self, GV_EXIT_FAILED, &err);
     int rc = measure(&in, &compared, &err);
     if (!rc)
         take_job(&in, &histogram, &compared);

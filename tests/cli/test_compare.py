@@ -69,6 +69,20 @@ def edges_before_and_after():
 OPERATIONS = "AllReduce,AllGather,ReduceScatter,Broadcast,Reduce,AllToAll"
 
 
+def targets_are_tried_first():
+    """What cannot be written is said before minutes are spent on measuring, and not by losing what was measured."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkfifo(os.path.join(folder, "pipe"))
+        for option in ("--save", "--html"):
+            for target, words in (("", "is empty"), (folder, "this is a folder"), (f"{folder}/pipe", "this is a pipe"),
+                                  ("/proc/none/x", "cannot be made")):
+                # a profile that is not there would be the next complaint
+                done = gv100("compare", "--virtual", "4028", "--profile", "./none.yaml", option, target)
+                check(f"{option} {target}: status", (done.returncode, done.stdout), (3, ""))
+                check_in(f"{option} {target}: words", words, done.stderr)
+        check("nothing is left", os.listdir(folder), ["pipe"])
+
+
 def results_are_checked():
     for how in ([], ["--threads"]):
         for kind in ("float", "half", "bfloat16", "int8", "uint64", "double"):
@@ -498,6 +512,7 @@ def refused():
 
 published()
 edges_before_and_after()
+targets_are_tried_first()
 results_are_checked()
 threads_and_one_rank()
 saved_runs()

@@ -152,8 +152,14 @@ static void test_write_fails(void **state)
     assert_int_equal(mkdir(in_dir("taken.yaml"), 0755), 0);
     fake_file(dir, "taken.yaml/inside", "x");
     assert_int_equal(gv_profile_write(p, in_dir("taken.yaml"), &err), -1);
-    assert_non_null(strstr(err.text, "cannot be replaced"));
-    assert_int_equal(files_in_dir(), 1); /* no temporary file is left */
+    assert_non_null(strstr(err.text, "this is a folder"));
+    assert_int_equal(mkfifo(in_dir("pipe.yaml"), 0600), 0);
+    assert_int_equal(symlink("pipe.yaml", in_dir("to-pipe.yaml")), 0); /* as /dev/stdout is */
+    assert_int_equal(gv_profile_write(p, in_dir("to-pipe.yaml"), &err), -1);
+    assert_non_null(strstr(err.text, "this is a pipe"));
+    assert_int_equal(gv_profile_write(p, "", &err), -1);
+    assert_non_null(strstr(err.text, "is empty"));
+    assert_int_equal(files_in_dir(), 3); /* no temporary file is left, the link is still one */
     fake_file(dir, "file", "x");
     assert_int_equal(gv_profile_write(p, in_dir("file/out.yaml"), &err), -1);
     assert_int_equal(gv_profile_write(p, "/proc/gv100/out.yaml", &err), -1);
