@@ -4,6 +4,7 @@
 
 #include "profiler/cli/cli.h"
 #include "profiler/cli/explain.h"
+#include "profiler/cli/setting.h"
 
 #define MAX_GROUPS 256
 
@@ -30,6 +31,8 @@ static void set_nccl(struct input *in, const char *arg, struct argp_state *state
     in->nccl = gv_nccl_parse(arg);
     if (!in->nccl)
         argp_error(state, "--nccl '%.40s' is no release; write it as in 2.28.9", arg);
+    else if (!gv_settings_for(in->nccl))
+        argp_error(state, "NCCL %s has no tuner slot; the plugin needs 2.19 or later", arg);
 }
 
 static error_t on_option(int key, char *arg, struct argp_state *state)

@@ -50,7 +50,7 @@ static int unknown(const char *name)
     fprintf(stderr, "gv100: there is no command '%.60s'", name);
     if (near)
         fprintf(stderr, "; did you mean '%s'?", near);
-    fputs(" `gv100 --help` lists them.\n", stderr);
+    fputs("; `gv100 --help` lists them\n", stderr);
     return GV_EXIT_USAGE;
 }
 
@@ -97,12 +97,21 @@ static int completions(const char *folder)
     return GV_EXIT_OK;
 }
 
+/* A table that did not get out whole (a full disk) is no success; JSON says so by itself. */
+static int close_stdout(const char *name, int status)
+{
+    if (status == GV_EXIT_FAILED || (!ferror(stdout) && !fflush(stdout)))
+        return status;
+    fprintf(stderr, "%s: the result could not be written to standard output\n", name);
+    return GV_EXIT_FAILED;
+}
+
 static int start(const struct gv_command *cmd, int argc, char **argv)
 {
     char name[64];
     snprintf(name, sizeof(name), "gv100 %s", cmd->name);
     argv[0] = name; /* argp's messages begin with it */
-    return cmd->run(cmd, argc, argv);
+    return close_stdout(name, cmd->run(cmd, argc, argv));
 }
 
 static int help_about(const char *name)
@@ -127,11 +136,11 @@ int main(int argc, char **argv)
         if (argc > 2)
             return help_about(argv[2]);
         help(stdout);
-        return GV_EXIT_OK;
+        return close_stdout("gv100", GV_EXIT_OK);
     }
     if (!strcmp(first, "--version") || !strcmp(first, "-V")) {
         puts("gv100 " GV_VERSION);
-        return GV_EXIT_OK;
+        return close_stdout("gv100", GV_EXIT_OK);
     }
     if (!strcmp(first, "--man") && argc == 3) /* for the build */
         return man(argv[2]);

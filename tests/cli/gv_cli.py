@@ -26,11 +26,11 @@ def environment(**more):
 def gv100(*args, env=None, **how):
     """Runs the command; the result has returncode, stdout and stderr as text."""
     how["timeout"] = how.get("timeout", 120) * SLOW
+    how.setdefault("stdout", subprocess.PIPE)
     return subprocess.run(
         [os.path.join(BIN, "gv100"), *args],
         env=env or environment(),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         check=False,

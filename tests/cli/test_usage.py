@@ -4,12 +4,13 @@ standard output."""
 import os
 import tempfile
 
-from gv_cli import check, check_in, environment, finish, gv100, sysfs
+from gv_cli import SOURCE, check, check_in, environment, finish, gv100, sysfs
 
 USAGE = [
     # arguments, status, what stderr must say
     ([], 2, "Usage: gv100"),
     (["explian"], 2, "did you mean 'explain'"),
+    (["zzz"], 2, "there is no command 'zzz'; `gv100 --help` lists them"),
     (["explain", "--profil3"], 2, "--profil3"),
     (["explain", "--profile", "4028", "--gpus", "0-"], 2, "the end of the range is missing"),
     (["explain", "--profile", "4028", "--gpus", "5-0"], 2, "the range runs backwards"),
@@ -18,6 +19,7 @@ USAGE = [
     (["explain", "--profile", "4028", "--gpus", "0-11"], 2, "there is no GPU 11"),
     (["explain", "--profile", "4028", "--operations", "AllRedcue"], 2, "AllReduce"),
     (["explain", "--profile", "4028", "--nccl", "two"], 2, "2.28.9"),
+    (["explain", "--profile", "4028", "--nccl", "2.18.6"], 2, "NCCL 2.18.6 has no tuner slot; the plugin needs 2.19"),
     (["explain", "--profile", "4029"], 3, "did you mean '4028'"),
     (["show", "--profile", "./none.yaml"], 3, "none.yaml"),
     (["show", "--machine", "/nonexistent"], 3, "/nonexistent"),
@@ -36,6 +38,20 @@ def test_errors():
         check(f"{args} status", done.returncode, status)
         check_in(f"{args} stderr", words, done.stderr)
         check(f"{args} stdout", done.stdout, "")
+
+
+def test_full_output():
+    """A result that did not get out is no success, as text or as JSON."""
+    log = os.path.join(SOURCE, "docs/questions/files/before.log")
+    for args in (["--help"], ["--version"], ["explain", "-p", "4028"], ["show", "-p", "4028"], ["check", "-p", "4028"],
+                 ["place", "-p", "4028"], ["env", "-n", "2.28.9"], ["log", log], ["calibrate", "--virtual", "4028", "--dry-run"]):
+        for more in ([], ["--json"]) if args[0][0] != "-" else ([],):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = gv100(*args, *more, stdout=full)
+            check(f"{args} {more} to a full disk", done.returncode, 3)
+            name = "gv100" if args[0][0] == "-" else f"gv100 {args[0]}"
+            words = f"{name}: the result could not be written to standard output\n"
+            check(f"{args} {more} to a full disk: words", done.stderr, words)
 
 
 def test_place_in_a_profile():
