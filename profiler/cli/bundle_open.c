@@ -46,7 +46,8 @@ int gv_bundle_open(
     if (!mkdtemp(folder))
         return gv_error_at(err, folder, 0, 0, "cannot be made: %m");
     atexit(remove_folder);
-    const char *argv[] = {"tar", "--no-same-owner", "-C", folder, "-xf", path, NULL};
+    const char *argv[] = {"tar", "--force-local", "--no-same-owner", "-C", folder, "-xf", path,
+                          NULL};
     struct gv_str out = {0};
     int rc = gv_capture(argv, 120000, &out);
     gv_str_free(&out);

@@ -191,6 +191,7 @@ static int pack(const char *folder, const char *file, struct gv_error *err)
     const char *argv[] = {
         "tar",
         "--format=ustar",
+        "--force-local", /* a colon in the name (a time) is no host */
         "--owner=0",
         "--group=0",
         "--numeric-owner",

@@ -64,6 +64,15 @@ def test_replay(folder):
     check("nothing is left", {n for n in os.listdir("/tmp") if n.startswith("gv100-replay-")} - before, set())
 
 
+def test_name_with_a_time(folder):
+    """For tar a colon before any slash names another host."""
+    env = environment(GV100_SYSFS=sysfs(), TMPDIR=folder)
+    done = gv100("bundle", "-y", "-o", "12:30.tar", env=env, cwd=folder)
+    check("written", (done.returncode, done.stderr), (0, ""))
+    done = gv100("explain", "-m", "12:30.tar", "-g", "0-5", cwd=folder)
+    check("read", (done.returncode, done.stderr), (0, ""))
+
+
 def test_asks(folder):
     root = sysfs()
     done, out = bundle(folder, root)
