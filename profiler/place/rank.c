@@ -153,12 +153,19 @@ static int
 refuse(const struct gv_request *r, gv_gpuset free_gpus, gv_gpuset fit, struct gv_error *err)
 {
     char a[256], b[256];
+    if (!free_gpus)
+        return gv_error_set(err, "%d GPUs are asked for and none is free", r->gpus);
     if (gv_gpuset_count(free_gpus) < r->gpus)
         return gv_error_set(
             err, "%d GPUs are asked for and %d are free (%.200s)", r->gpus,
             gv_gpuset_count(free_gpus), gv_gpuset_format(free_gpus, a, sizeof(a)));
     if (r->work == GV_WORK_PAIR && gv_gpuset_count(fit) >= r->gpus)
         return gv_error_set(err, "no %d GPUs have %d MiB together", r->gpus, r->memory_mib);
+    if (!fit)
+        return gv_error_set(
+            err,
+            "%d GPUs are asked for and none of the free ones (%.200s) fits: they lack the memory",
+            r->gpus, gv_gpuset_format(free_gpus, a, sizeof(a)));
     return gv_error_set(
         err, "%d GPUs are asked for and %d of the free ones (%.150s) fit: %.150s lack the memory%s",
         r->gpus, gv_gpuset_count(fit), gv_gpuset_format(fit, a, sizeof(a)),

@@ -33,6 +33,8 @@ BEST = [
     ("--gpus 11", None, None, "belong in no ring", 3),
     ("--gpus 4 --memory 40G", None, None, "lack the memory", 3),
     ("--gpus 5 --busy 0-6", None, None, "4 are free", 3),
+    ("--gpus 5 --busy 0-10", None, None, "5 GPUs are asked for and none is free\n", 3),
+    ("--gpus 4 --memory 24T", None, None, "none of the free ones (0-10) fits: they lack the memory\n", 3),
 ]
 
 
