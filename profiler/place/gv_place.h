@@ -39,6 +39,8 @@ struct gv_group_place {
     int memory_mib;  /* the smallest */
     double worth;    /* of its GPUs to others, 0 to 1 each, added */
     int models, split, nvlinks; /* boards of different kinds; NVLink pairs torn, kept */
+    enum gv_path_class path;    /* of the slowest edge of its ring, where busbw is NAN */
+    int rank;                   /* in the order of the request, from 0; the same for equals */
 };
 
 /* What was measured of one set. */

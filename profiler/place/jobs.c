@@ -56,8 +56,8 @@ static int prepare(
     double top = figure(r, &job->list[0]);
     for (int i = 0; i < job->n; i++) {
         double share = top > 0 ? figure(r, &job->list[i]) / top : 1;
-        job->candidates[i] =
-            (struct candidate){packed(job->list[i].gpus, all), share - 1e-6 * i / job->n};
+        job->candidates[i] = (struct candidate){
+            packed(job->list[i].gpus, all), share - 1e-6 * job->list[i].rank / job->n};
     }
     return 0;
 }

@@ -241,5 +241,6 @@ void gv_place_busbw(const struct gv_place *place, struct gv_group_place *group)
     if (group->like >= 0) {
         group->busbw_gbs = place->measured[group->like].busbw[group->p2p];
         group->known = GV_KNOWN_INFERRED;
-    }
+    } else
+        group->path = gv_place_ring_class(place, group->gpus);
 }

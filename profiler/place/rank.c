@@ -79,7 +79,8 @@ fit_for(const struct gv_place *place, const struct gv_request *r, gv_gpuset free
     gv_gpuset from = in_ring(r) && able ? able : free_gpus;
     for (gv_gpuset rest = from; rest; rest &= rest - 1) {
         int g = gv_gpuset_first(rest);
-        if (r->work == GV_WORK_PAIR || place->profile->gpus[g].memory_mib >= r->memory_mib)
+        if (r->work == GV_WORK_PAIR || !r->memory_mib || /* else one not known is too little */
+            place->profile->gpus[g].memory_mib >= r->memory_mib)
             fit |= GV_GPU_BIT(g);
     }
     return fit;
@@ -110,35 +111,69 @@ static int by_order(const struct gv_group_place *a, const struct gv_group_place 
             return step_;                                                                          \
     } while (0)
 
+/* Without a figure the class of the slowest edge is what is known; UNKNOWN comes last, and all are
+ * it where there is a figure. */
+static int nearer(const struct gv_group_place *a, const struct gv_group_place *b)
+{
+    STEP((a->path == GV_PATH_UNKNOWN) - (b->path == GV_PATH_UNKNOWN));
+    return (a->path > b->path) - (a->path < b->path);
+}
+
 /* In step: the figure; what was measured; boards alike; NVLink pairs left whole for those who need
  * them; the GPUs that others miss least. */
-static int by_ring(const void *x, const void *y)
+static int by_ring(const struct gv_group_place *a, const struct gv_group_place *b)
 {
-    const struct gv_group_place *a = x, *b = y;
     STEP(higher(a->busbw_gbs, b->busbw_gbs));
+    STEP(nearer(a, b));
     STEP(lower(b->known, a->known));
     STEP(lower(a->models, b->models));
     STEP(lower(a->split + a->nvlinks, b->split + b->nvlinks));
-    STEP(lower(a->worth, b->worth));
-    return by_order(a, b);
+    return lower(a->worth, b->worth);
 }
 
-static int by_memory(const void *x, const void *y)
+static int by_memory(const struct gv_group_place *a, const struct gv_group_place *b)
 {
-    const struct gv_group_place *a = x, *b = y;
     STEP(higher(a->copy_gbs, b->copy_gbs));
     STEP(higher(a->busbw_gbs, b->busbw_gbs));
+    STEP(nearer(a, b));
+    return lower(a->split, b->split);
+}
+
+static int by_worth(const struct gv_group_place *a, const struct gv_group_place *b)
+{
+    STEP(lower(a->worth, b->worth));
     STEP(lower(a->split, b->split));
+    return lower(a->memory_mib, b->memory_mib);
+}
+
+static int ring_order(const void *a, const void *b)
+{
+    STEP(by_ring(a, b));
     return by_order(a, b);
 }
 
-static int by_worth(const void *x, const void *y)
+static int memory_order(const void *a, const void *b)
 {
-    const struct gv_group_place *a = x, *b = y;
-    STEP(lower(a->worth, b->worth));
-    STEP(lower(a->split, b->split));
-    STEP(lower(a->memory_mib, b->memory_mib));
+    STEP(by_memory(a, b));
+    return by_order(a, b);
+}
+
+static int worth_order(const void *a, const void *b)
+{
+    STEP(by_worth(a, b));
     return -by_order(a, b);
+}
+
+struct order {
+    int (*keys)(const struct gv_group_place *, const struct gv_group_place *);
+    int (*whole)(const void *, const void *); /* the same, then by the GPUs' numbers */
+};
+
+static void sort(const struct order *order, struct gv_group_place *list, int n)
+{
+    qsort(list, (size_t)n, sizeof(*list), order->whole);
+    for (int i = 0; i < n; i++)
+        list[i].rank = i && !order->keys(&list[i - 1], &list[i]) ? list[i - 1].rank : i;
 }
 
 static double choose(int n, int k)
@@ -149,8 +184,17 @@ static double choose(int n, int k)
     return c;
 }
 
-static int
-refuse(const struct gv_request *r, gv_gpuset free_gpus, gv_gpuset fit, struct gv_error *err)
+static bool all_known(const struct gv_place *place, gv_gpuset gpus)
+{
+    for (; gpus; gpus &= gpus - 1)
+        if (place->profile->gpus[gv_gpuset_first(gpus)].memory_mib <= 0)
+            return false;
+    return true;
+}
+
+static int refuse(
+    const struct gv_place *place, const struct gv_request *r, gv_gpuset free_gpus, gv_gpuset fit,
+    struct gv_error *err)
 {
     char a[256], b[256];
     if (!free_gpus)
@@ -164,8 +208,9 @@ refuse(const struct gv_request *r, gv_gpuset free_gpus, gv_gpuset fit, struct gv
     if (!fit)
         return gv_error_set(
             err,
-            "%d GPUs are asked for and none of the free ones (%.200s) fits: they lack the memory",
-            r->gpus, gv_gpuset_format(free_gpus, a, sizeof(a)));
+            "%d GPUs are asked for and none of the free ones (%.200s) fits: they lack the memory%s",
+            r->gpus, gv_gpuset_format(free_gpus, a, sizeof(a)),
+            all_known(place, free_gpus) ? "" : ", or it is not known");
     return gv_error_set(
         err, "%d GPUs are asked for and %d of the free ones (%.150s) fit: %.150s lack the memory%s",
         r->gpus, gv_gpuset_count(fit), gv_gpuset_format(fit, a, sizeof(a)),
@@ -211,12 +256,13 @@ int gv_place_rank(
     const struct gv_place *place, const struct gv_request *r, gv_gpuset free_gpus,
     struct gv_group_place **out, struct gv_error *err)
 {
-    static int (*const orders[GV_WORKS])(const void *, const void *) = {
-        by_ring, by_ring, by_memory, by_worth};
+    static const struct order ring = {by_ring, ring_order}, memory = {by_memory, memory_order},
+                              least = {by_worth, worth_order};
+    static const struct order *const orders[GV_WORKS] = {&ring, &ring, &memory, &least};
     gv_gpuset fit = fit_for(place, r, free_gpus);
     int n = gv_gpuset_count(fit);
     if (n < r->gpus)
-        return refuse(r, free_gpus, fit, err);
+        return refuse(place, r, free_gpus, fit, err);
     double groups = choose(n, r->gpus);
     if (groups > GV_PLACE_MOST)
         return gv_error_set(
@@ -229,11 +275,9 @@ int gv_place_rank(
     int count = collect(place, r, fit, list);
     if (!count) {
         free(list);
-        return refuse(r, free_gpus, fit, err);
+        return refuse(place, r, free_gpus, fit, err);
     }
-    qsort(
-        list, (size_t)count, sizeof(*list),
-        orders[r->work == GV_WORK_SYNC && r->gpus == 1 ? GV_WORK_MEMORY : r->work]);
+    sort(orders[r->work == GV_WORK_SYNC && r->gpus == 1 ? GV_WORK_MEMORY : r->work], list, count);
     *out = list;
     return count;
 }

@@ -60,6 +60,37 @@ def test_ten_is_never_in_a_ring():
             check(f"{kind} {n} best first", figures, sorted(figures, reverse=True))
 
 
+# links by NVLink; options; the best group of a machine of which no group was measured
+UNMEASURED = [
+    ("--gpus 4", [0, 1, 2, 3]),
+    ("--gpus 4 --busy 0", [4, 5, 6, 7]),  # not 1-4, through host memory
+    ("--gpus 2 --busy 0,2,3", [4, 5]),
+    ("--gpus 3 --busy 0,1", [4, 5, 6]),
+    ("--kind memory --gpus 2 --busy 0,2,3", [4, 5]),
+]
+
+
+def test_unmeasured():
+    """Where no group was measured the nearest comes first: two islands of four, PHB between them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, topo = os.path.join(folder, "x.yaml"), os.path.join(folder, "topo.txt")
+        cell = [["X" if a == b else "NV4" if a // 4 == b // 4 else "PHB" for b in range(8)] for a in range(8)]
+        with open(topo, "w", encoding="utf-8") as f:
+            f.write("\t" + "\t".join(f"GPU{i}" for i in range(8)) + "\n")
+            f.writelines(f"GPU{i}\t" + "\t".join(row) + "\n" for i, row in enumerate(cell))
+        check("import", gv100("import", topo, "-o", path).returncode, 0)
+        for args, gpus in UNMEASURED:
+            group = gv100_json("place", "--profile", path, *args.split())["groups"][0]
+            check(f"unmeasured {args}", (group["gpus"], group["evidence"]), (gpus, "none"))
+        done = gv100("place", "--profile", path, "--memory", "16G")  # no memory is known
+        check_in("memory not known", "none of the free ones (0-7) fits: they lack the memory, or it is not known", done.stderr)
+        with open(topo, "w", encoding="utf-8") as f:
+            f.write("a gpus=2\nb gpus=4\n")
+        groups = gv100_json("place", "--profile", path, "--jobs", topo)["groups"]
+        islands = [{g // 4 for g in group["gpus"]} for group in groups]
+        check("jobs stay inside islands", [len(x) for x in islands], [1, 1])
+
+
 def test_left():
     group = gv100_json("place", *PROFILE, "--gpus", "5", "--busy", "10")["groups"][0]
     check("left for others", group["left"], [5, 6, 7, 8, 9])
