@@ -127,7 +127,12 @@ static void take_variant(struct input *in, const char *text, struct argp_state *
     if (!*text || strlen(text) >= sizeof(steer->force))
         argp_error(state, "--variant: a plan has 1 to %zu letters", sizeof(steer->force) - 1);
     snprintf(steer->force, sizeof(steer->force), "%s", text);
-    snprintf(steer->name, sizeof(steer->name), "%.31s", text);
+    snprintf(steer->name, sizeof(steer->name), "%s", text);
+    for (int i = 0; i < live->nvariants - 1; i++)
+        if (!strcmp(live->variants[i].name, text))
+            argp_error(state, "--variant: '%s' is given twice", text);
+    if (!strcmp(text, "default"))
+        argp_error(state, "--variant: 'default' is measured always");
 }
 
 static void take_ops(struct input *in, const char *text, struct argp_state *state)

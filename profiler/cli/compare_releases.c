@@ -31,7 +31,7 @@ static void append(struct gv_compared *all, const struct gv_compared *one, int w
             continue; /* the first repeat said it */
         all->run.steer[at] = one->run.steer[s];
         snprintf(
-            all->run.steer[at].name, sizeof(all->run.steer[at].name), "%s %.15s", version,
+            all->run.steer[at].name, sizeof(all->run.steer[at].name), "%s %.255s", version,
             one->run.steer[s].name);
         all->run.wiring[at] = one->run.wiring[s];
         all->ring[at] = one->ring[s];

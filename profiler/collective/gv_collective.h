@@ -48,7 +48,7 @@ bool gv_op_reduces(enum gv_op op);
 
 /* How NCCL is steered. */
 struct gv_steer {
-    char name[32];   /* "default", "tuned", "lend", ...; for reports */
+    char name[272];  /* "default", "tuned", a plan whole, ...; for reports */
     char force[256]; /* GV100_FORCE ("default", "lend 4-5 8-0 algorithm=RING"); "": the plugin
                         decides by the profile, as in a job */
 };
@@ -187,9 +187,9 @@ int gv_collective_variants(
 int gv_collective_cases(bool quick, uint64_t most, struct gv_case out[GV_MAX_CASES]);
 
 /* The plan that `edit` forces ("lend 4-5 5-0"; "": NCCL's default), by itself and with the
- * algorithms and protocols that a ring or a tree offers inside a host, and the sizes of AllReduce at which the choice matters. What the release does not offer for a
- * communicator stays its own choice (a tuner cannot add it), and so measures as the default does.
- * Each returns the number. */
+ * algorithms and protocols that a ring or a tree offers inside a host, and the sizes of AllReduce
+ * at which the choice matters. What the release does not offer for a communicator stays its own
+ * choice (a tuner cannot add it), and so measures as the default does. Each returns the number. */
 int gv_collective_tunings(const char *edit, struct gv_steer out[GV_MAX_STEERS]);
 int gv_collective_tuning_cases(struct gv_case out[GV_MAX_CASES]);
 

@@ -232,7 +232,7 @@ static void add_variants(struct merging *m, int i, int at)
         int to = at + s, next = 0;
         out->run.steer[to] = from->run.steer[s];
         snprintf(
-            out->run.steer[to].name, sizeof(out->run.steer[to].name), "%s %.15s",
+            out->run.steer[to].name, sizeof(out->run.steer[to].name), "%s %.240s",
             out->origin[i].label, from->run.steer[s].name);
         out->run.wiring[to] = from->run.wiring[s];
         out->ring[to] = from->ring[s];

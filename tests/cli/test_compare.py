@@ -83,6 +83,18 @@ def targets_are_tried_first():
         check("nothing is left", os.listdir(folder), ["pipe"])
 
 
+def names_of_variants():
+    """Plans that begin alike stay apart, in what is printed and in what is saved."""
+    plans = [f"algorithm=RING protocol=LL channels={n}" for n in (4, 8)]
+    result = run("--gpus", "0,1", "-o", "AllReduce", "-b", "1M", "-e", "1M", "--repeats", "1",
+                 *(word for plan in plans for word in ("--variant", plan)))
+    check("plans are named whole", [v["name"] for v in result["variants"]][-2:], plans)
+    for plan, words in ((plans[0], "is given twice"), ("default", "measured always")):
+        done = gv100("compare", "--virtual", "4028", "--variant", plans[0], "--variant", plan)
+        check(f"{words}: status", done.returncode, 2)
+        check_in("which", words, done.stderr)
+
+
 def results_are_checked():
     for how in ([], ["--threads"]):
         for kind in ("float", "half", "bfloat16", "int8", "uint64", "double"):
@@ -513,6 +525,7 @@ def refused():
 published()
 edges_before_and_after()
 targets_are_tried_first()
+names_of_variants()
 results_are_checked()
 threads_and_one_rank()
 saved_runs()
