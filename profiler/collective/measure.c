@@ -195,8 +195,10 @@ static int prepare(
             gv_op_bytes(cases[k].op, nranks, cases[k].bytes, gv_type_bytes(cases[k].type));
         if (!c->cases[k].bytes)
             return gv_error_set(
-                err, "%llu bytes are less than one element, or 16 bytes a piece, for each rank",
-                (unsigned long long)cases[k].bytes);
+                err,
+                "%s of %llu bytes over %d ranks: less than one element, or 16 bytes a piece, for "
+                "each; take a greater size or other operations",
+                gv_op_name(cases[k].op), (unsigned long long)cases[k].bytes, nranks);
     }
     c->ncases = ncases;
     c->cell = calloc((size_t)(nsteers * ncases), sizeof(*c->cell));

@@ -514,6 +514,7 @@ def workers_that_die_or_hang():
 def refused():
     for args, why in (
         (["--gpus", "11"], "there is no GPU 11"), (["--variant", ""], "1 to 255 letters"), (["-b", "2M", "-e", "1M"], "-b is over -e"),
+        (["-b", "8", "-e", "1M"], "AllToAll of 8 bytes over 11 ranks"),
         (["--type", "float7"], "'float7' is not known"), (["--operation", "AllReduse"], "AllReduse"),
         (["--repeats", "0"], "between 1 and 64"), (["--ranks-per-gpu", "2"], "the virtual NCCL plays one host"), (["--nccl", "/nonexistent/libnccl.so.2"], "cannot be read"),
     ):
