@@ -471,29 +471,37 @@ def workers():
 
 
 def struck(signal_number, rank_of, *args):
-    """A run of which one worker is struck in the middle, that is after the first samples: how soon these
-    come depends on who else computes here."""
-    for delay in (1.5, 6, 24, 96):
+    """A run of which one worker is struck in the middle, that is after the first samples and before the last:
+    when that is depends on the machine and on who else computes here."""
+    early, late, delay = 0, None, 1.5
+    for _ in range(10):
         result = struck_after(delay, signal_number, rank_of, *args)
-        if result[2] != 3:
+        if result and result[2] != 3:
             break
+        if result:  # there was no sample yet
+            early = delay
+        else:
+            late = delay
+        delay = (early + late) / 2 if late else 4 * delay
     return result
 
 
 def struck_after(delay, signal_number, rank_of, *args):
-    """Starts a run, strikes one worker, and returns what became of it."""
+    """Starts a run, strikes one worker, and returns what became of it; None where it had ended before."""
     process = subprocess.Popen(
         [os.path.join(BIN, "gv100"), "compare", "--virtual", "4028", "--profile", "4028", "--gpus", "0-3", "-o",
          "AllReduce", "-b", "1M", "-e", "1M", "--repeats", "60", "--iterations", "200", "--json", *args],
         env=TRUSTED, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until = time.time() + 30 * SLOW
-    while len(workers()) < 4 and time.time() < until:
+    while len(workers()) < 4 and process.poll() is None and time.time() < until:
         time.sleep(0.05)
     time.sleep(delay)
-    os.kill(workers()[rank_of], signal_number)
+    there = workers()
+    if len(there) == 4:
+        os.kill(there[rank_of], signal_number)
     since = time.time()
     out, err = process.communicate(timeout=120 * SLOW)
-    return out, err, process.returncode, time.time() - since
+    return (out, err, process.returncode, time.time() - since) if len(there) == 4 else None
 
 
 def workers_that_die_or_hang():
