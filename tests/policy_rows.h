@@ -2,7 +2,7 @@
 #ifndef GV_POLICY_ROWS_CHECK_H
 #define GV_POLICY_ROWS_CHECK_H
 
-#include "tests/policy_check.h"
+#include "tests/policy_expect.h"
 
 /* One measured choice at one size. The default has 10 at every size. */
 struct gv_choice {
@@ -13,18 +13,6 @@ struct gv_choice {
     int channels;
     const char *samples;
 };
-
-/* Two switches of four GPUs on one CPU node, all pairs verified. */
-static inline struct gv_build *gv_build_two_switches(void)
-{
-    struct gv_build *build = gv_build_new(GV_CUDA);
-    gv_build_gpus(build, 4, "A", 0, 70);
-    gv_build_gpus(build, 4, "B", 0, 70);
-    gv_build_path(build, "0-3", "0-3", GV_PATH_PIX, 0, GV_P2P_VERIFIED, 12);
-    gv_build_path(build, "4-7", "4-7", GV_PATH_PIX, 0, GV_P2P_VERIFIED, 12);
-    gv_build_path(build, "0-3", "4-7", GV_PATH_PHB, 0, GV_P2P_VERIFIED, 10);
-    return build;
-}
 
 static inline void gv_build_choice(
     struct gv_build *build, const char *gpus, enum gv_op op, const struct gv_choice *choice)
