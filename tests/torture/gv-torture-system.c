@@ -11,39 +11,30 @@
  * rights
  *
  * 0 where all is as it must be, 77 where this system does not let it be tried. */
-#include <errno.h>
-#include <fcntl.h>
 #include <dirent.h>
-#include <linux/sched.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "plugin/core/gv_comm.h"
-#include "plugin/registry/entry.h"
 #include "testbench/host/gv_fakecuda.h"
-#include "tests/torture/inside.h"
+#include "tests/torture/system.h"
 
 #define VISIBLE __attribute__((visibility("default")))
 
-enum { RANKS = 2, SKIPPED = 77, LATE_S = 4 };
-static const int gpus[RANKS] = {0, 5}; /* a pair with a plan */
+const int gv_system_gpus[GV_SYSTEM_RANKS] = {0, 5};
+struct gv_world gv_system_world;
+struct gv_drive_plugin gv_system_plugin;
 
-static struct gv_world world;
-static struct gv_drive_plugin plugin;
-
-static void begin(void)
+void gv_system_begin(void)
 {
-    plugin = gv_inside_begin(&world);
+    gv_system_plugin = gv_inside_begin(&gv_system_world);
 }
 
 /* --- clocks --- */
@@ -86,7 +77,7 @@ VISIBLE int gettimeofday(struct timeval *restrict out, void *restrict zone)
     return 0;
 }
 
-static double now_s(void)
+double gv_system_now_s(void)
 {
     struct timespec t;
     syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
@@ -95,13 +86,13 @@ static double now_s(void)
 
 /* --- what is tried under clocks and signals --- */
 
-static void commit(int n, uint64_t id)
+void gv_system_commit(int n, uint64_t id)
 {
-    struct gv_drive *drive = gv_drive_new(RANKS);
+    struct gv_drive *drive = gv_drive_new(GV_SYSTEM_RANKS);
     for (int i = 0; i < n; i++) {
         struct gv_drive_result r =
-            gv_drive_communicator(drive, &plugin, id + (uint64_t)i, gpus, !i);
-        MUST(r.files == RANKS && r.contexts == RANKS);
+            gv_drive_communicator(drive, &gv_system_plugin, id + (uint64_t)i, gv_system_gpus, !i);
+        MUST(r.files == GV_SYSTEM_RANKS && r.contexts == GV_SYSTEM_RANKS);
     }
     gv_drive_free(drive);
 }
@@ -109,8 +100,8 @@ static void commit(int n, uint64_t id)
 static void *register_and_stay(void *done)
 {
     void *ctx;
-    gv_fakecuda_set_device(gpus[1]);
-    MUST(!plugin.net->init(&ctx, 77, NULL, gv_world_logger, NULL));
+    gv_fakecuda_set_device(gv_system_gpus[1]);
+    MUST(!gv_system_plugin.net->init(&ctx, 77, NULL, gv_world_logger, NULL));
     pthread_barrier_wait(done);
     pthread_barrier_wait(done);
     return NULL;
@@ -125,14 +116,14 @@ static void wait_in_vain(void)
     pthread_barrier_init(&done, NULL, 2);
     MUST(!pthread_create(&other, NULL, register_and_stay, &done));
     pthread_barrier_wait(&done);
-    gv_fakecuda_set_device(gpus[0]);
-    MUST(!plugin.net->init(&ctx, 77, NULL, gv_world_logger, NULL));
-    double start = now_s();
-    MUST(!plugin.env->get_env("NCCL_TOPO_FILE"));
-    double took = now_s() - start;
+    gv_fakecuda_set_device(gv_system_gpus[0]);
+    MUST(!gv_system_plugin.net->init(&ctx, 77, NULL, gv_world_logger, NULL));
+    double start = gv_system_now_s();
+    MUST(!gv_system_plugin.env->get_env("NCCL_TOPO_FILE"));
+    double took = gv_system_now_s() - start;
     printf("waited %.2f s of %.2f\n", took, GV_DECIDE_WAIT_MS / 1e3);
-    MUST(took > GV_DECIDE_WAIT_MS / 1e3 - 0.1 && took < GV_DECIDE_WAIT_MS / 1e3 + LATE_S);
-    plugin.env->get_env("NCCL_GRAPH_FILE");
+    MUST(took > GV_DECIDE_WAIT_MS / 1e3 - 0.1 && took < GV_DECIDE_WAIT_MS / 1e3 + GV_SYSTEM_LATE_S);
+    gv_system_plugin.env->get_env("NCCL_GRAPH_FILE");
     pthread_barrier_wait(&done);
     pthread_join(other, NULL);
     pthread_barrier_destroy(&done);
@@ -159,13 +150,13 @@ static void time_was_wrong(const char *log)
 static int clocks(void)
 {
     char log[256];
-    begin();
-    snprintf(log, sizeof(log), "%s/log", world.dir);
+    gv_system_begin();
+    snprintf(log, sizeof(log), "%s/log", gv_system_world.dir);
     setenv("GV100_LOG", log, 1);
     atomic_store(&jumping, true);
-    commit(20, 1000);
+    gv_system_commit(20, 1000);
     wait_in_vain();
-    commit(20, 2000);
+    gv_system_commit(20, 2000);
     time_was_wrong(log);
     atomic_store(&jumping, false);
     return 0;
@@ -202,11 +193,11 @@ static int signals(void)
 {
     pthread_t thread;
     struct sigaction action = {.sa_handler = on_signal}; /* no SA_RESTART */
-    begin();
+    gv_system_begin();
     sigaction(SIGUSR1, &action, NULL);
     MUST(!pthread_create(&thread, NULL, pelt, NULL));
     setenv("NCCL_PROTO", "Simple", 1); /* every communicator decides anew */
-    commit(100, 1000);
+    gv_system_commit(100, 1000);
     unsigned long before = atomic_load(&arrived);
     wait_in_vain();
     printf("%lu signals, %lu while waiting\n", atomic_load(&arrived), arrived - before);
@@ -216,253 +207,13 @@ static int signals(void)
     return 0;
 }
 
-/* --- a full tmpfs --- */
-
-static char shm[64];
-
-/* Pages that are free, taken by files of one page each until `keep` are left. */
-static void fill(int keep)
-{
-    static const char page[4096];
-    char path[128];
-    int n = 0;
-    for (;; n++) {
-        snprintf(path, sizeof(path), "%s/fill-%d", shm, n);
-        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-        if (fd < 0)
-            break;
-        ssize_t written = write(fd, page, sizeof(page));
-        close(fd);
-        if (written != sizeof(page))
-            break;
-    }
-    unlink(path);
-    for (int i = 1; i <= keep; i++) {
-        snprintf(path, sizeof(path), "%s/fill-%d", shm, n - i);
-        unlink(path);
-    }
-}
-
-static void free_all(void)
-{
-    char path[128];
-    for (int n = 0; n < 200; n++) {
-        snprintf(path, sizeof(path), "%s/fill-%d", shm, n);
-        unlink(path);
-    }
-}
-
-static bool small_tmpfs(void)
-{
-    snprintf(shm, sizeof(shm), "/tmp/gv-torture-full-XXXXXX");
-    MUST(mkdtemp(shm));
-    if (!unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
-        !mount("none", shm, "tmpfs", 0, "size=128k,mode=1777"))
-        return true;
-    rmdir(shm);
-    return false;
-}
-
-static int files_of(struct gv_drive *drive, uint64_t id)
-{
-    struct gv_drive_result r = gv_drive_communicator(drive, &plugin, id, gpus, false);
-    return r.files;
-}
-
-/* A file of the right size without memory behind it, as ftruncate makes: no SIGBUS. */
-static void hole(const char *registry)
-{
-    char path[256];
-    struct gv_error err = {0};
-    snprintf(path, sizeof(path), "%s/c-%016x-0", registry, 5);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    MUST(fd >= 0 && !ftruncate(fd, sizeof(struct gv_shared)));
-    close(fd);
-    fill(0);
-    MUST(!gv_registry_join(registry, 5, 0, &err) && strstr(err.text, "no room"));
-    free_all();
-    struct gv_registry_entry *entry = gv_registry_join(registry, 5, 0, &err);
-    MUST(entry);
-    gv_registry_leave(entry);
-}
-
-struct filler {
-    atomic_bool stop;
-};
-
-static void *fill_and_free(void *arg)
-{
-    struct filler *filler = arg;
-    for (int i = 0; !atomic_load(&filler->stop); i++) {
-        fill(i % 3);
-        usleep(200);
-        free_all();
-    }
-    return NULL;
-}
-
-/* The tmpfs fills up and empties all the time: two ranks have a plan both or neither. */
-static void meanwhile(struct gv_drive *drive, int n)
-{
-    struct filler filler = {0};
-    pthread_t thread;
-    int planned = 0;
-    MUST(!pthread_create(&thread, NULL, fill_and_free, &filler));
-    for (int i = 0; i < n; i++) {
-        int files = files_of(drive, 5000 + (uint64_t)i);
-        MUST(files == 0 || files == RANKS);
-        planned += files == RANKS;
-    }
-    atomic_store(&filler.stop, true);
-    pthread_join(thread, NULL);
-    free_all();
-    printf(
-        "filling meanwhile: %d of %d communicators had a plan, the others NCCL's default\n",
-        planned, n);
-    MUST(planned < n);
-}
-
-static int full(void)
-{
-    if (!small_tmpfs())
-        return SKIPPED;
-    begin();
-    char registry[128];
-    snprintf(registry, sizeof(registry), "%s/registry", shm);
-    setenv("GV100_SHM_DIR", registry, 1);
-    setenv("NCCL_PROTO", "Simple", 1);
-    struct gv_drive *drive = gv_drive_new(RANKS);
-    MUST(files_of(drive, 1) == RANKS);
-    fill(0);
-    MUST(files_of(drive, 2) == 0);
-    free_all();
-    MUST(files_of(drive, 3) == RANKS);
-    fill(1); /* the one page that two ranks need */
-    MUST(files_of(drive, 4) == RANKS);
-    free_all();
-    hole(registry);
-    meanwhile(drive, 300);
-    gv_registry_sweep(registry, 10000);
-    MUST(files_of(drive, 9) == RANKS);
-    gv_drive_free(drive);
-    umount2(shm, MNT_DETACH);
-    rmdir(shm);
-    return 0;
-}
-
-/* --- stale entries --- */
-
-static int count_entries(const char *folder)
-{
-    int n = 0;
-    DIR *dir = opendir(folder);
-    MUST(dir);
-    for (struct dirent *item; (item = readdir(dir));)
-        n += item->d_name[0] == 'c';
-    closedir(dir);
-    return n;
-}
-
-/* Half of them undecided, as of ranks that were killed while they waited. */
-static void make_stale(const char *folder, int n)
-{
-    struct gv_shared content = {.magic = GV_REGISTRY_MAGIC, .claimed = 2, .arrived = 2};
-    mkdir(folder, 0700);
-    for (int i = 0; i < n; i++) {
-        char path[256];
-        snprintf(path, sizeof(path), "%s/c-%016x-%d", folder, i / 2 + 100, i % 2);
-        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        atomic_store(&content.word, i % 2 ? GV_OPEN : GV_COMMITTED);
-        MUST(fd >= 0 && write(fd, &content, sizeof(content)) == sizeof(content));
-        close(fd);
-    }
-}
-
-static int stale(int n)
-{
-    begin();
-    const char *folder = gv_world_registry();
-    make_stale(folder, n);
-    double start = now_s();
-    commit(1, 1);
-    double first = now_s() - start;
-    int left = count_entries(folder);
-    start = now_s();
-    commit(1, 2);
-    printf(
-        "%d stale entries: first communicator %.0f ms, then %.1f ms; %d swept\n", n, first * 1e3,
-        (now_s() - start) * 1e3, n - left);
-    /* a sweep looks at some thousand files and no more, so that no job pays for what others left */
-    MUST(n - left >= (n < 4000 ? n : 4000) && n - left <= 4096);
-    MUST(first < LATE_S);
-    /* an old key that comes again is a new generation, not the dead ranks' */
-    commit(1, 100 + (uint64_t)n);
-    return 0;
-}
-
-/* --- process ids --- */
-
-/* A child with that very process id; 0 where the system refuses. */
-static pid_t child_with(pid_t wanted)
-{
-    pid_t set[] = {wanted};
-    struct clone_args args = {
-        .exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)set, .set_tid_size = 1};
-    long pid = syscall(SYS_clone3, &args, sizeof(args));
-    if (!pid) {
-        for (;;)
-            pause();
-    }
-    return pid < 0 ? 0 : (pid_t)pid;
-}
-
-/* Registers and is killed. Its id. */
-static pid_t dead_rank(const char *folder, uint64_t key)
-{
-    int tell[2];
-    char byte;
-    MUST(!pipe(tell));
-    pid_t child = fork();
-    MUST(child >= 0);
-    if (!child) {
-        bool in = gv_registry_join(folder, key, 0, NULL) != NULL;
-        MUST(in && write(tell[1], "", 1) == 1);
-        for (;;)
-            pause();
-    }
-    MUST(read(tell[0], &byte, 1) == 1);
-    kill(child, SIGKILL);
-    MUST(waitpid(child, NULL, 0) == child);
-    close(tell[0]);
-    close(tell[1]);
-    return child;
-}
-
-static int pids(void)
-{
-    begin();
-    const char *folder = gv_world_registry();
-    pid_t dead = dead_rank(folder, 42), living = child_with(dead);
-    if (!living)
-        return SKIPPED;
-    MUST(living == dead && count_entries(folder) == 1);
-    /* Whoever has the number is not the one who has the lock. */
-    MUST(gv_registry_sweep(folder, 100) == 1 && !count_entries(folder));
-    MUST(dead_rank(folder, 43));
-    commit(20, 1000); /* its sweep comes first */
-    MUST(!kill(living, 0) && !count_entries(folder));
-    kill(living, SIGKILL);
-    waitpid(living, NULL, 0);
-    return 0;
-}
-
 /* --- ends --- */
 
 static void *make_for_ever(void *first)
 {
-    struct gv_drive *drive = gv_drive_new(RANKS);
+    struct gv_drive *drive = gv_drive_new(GV_SYSTEM_RANKS);
     for (uint64_t id = (uint64_t)(uintptr_t)first;; id++)
-        gv_drive_communicator(drive, &plugin, id, gpus, false);
+        gv_drive_communicator(drive, &gv_system_plugin, id, gv_system_gpus, false);
     return NULL;
 }
 
@@ -471,15 +222,16 @@ static void *tune_for_ever(void *unused)
     void *ctx = NULL;
     float costs[7][3], *rows = costs[0];
     (void)unused;
-    gv_fakecuda_set_device(gpus[0]);
-    plugin.tuner->init(&ctx, 7, 1, 1, gv_world_logger, NULL, NULL);
+    gv_fakecuda_set_device(gv_system_gpus[0]);
+    gv_system_plugin.tuner->init(&ctx, 7, 1, 1, gv_world_logger, NULL, NULL);
     for (;;) {
         int channels = 0;
         for (int i = 0; i < 21; i++)
             rows[i] = 1;
-        plugin.tuner->get_coll_info(ctx, 4, 1 << 20, 1, (float **)costs, 7, 3, 0, &channels);
-        plugin.env->get_env("NCCL_TOPO_FILE");
-        plugin.env->get_env("NCCL_ALGO");
+        gv_system_plugin.tuner->get_coll_info(
+            ctx, 4, 1 << 20, 1, (float **)costs, 7, 3, 0, &channels);
+        gv_system_plugin.env->get_env("NCCL_TOPO_FILE");
+        gv_system_plugin.env->get_env("NCCL_ALGO");
     }
     return NULL;
 }
@@ -508,18 +260,18 @@ static void end(int how)
     if (how == 3)
         pthread_exit(NULL);
     for (;;)
-        plugin.env->get_env("NCCL_PROTO");
+        gv_system_plugin.env->get_env("NCCL_PROTO");
 }
 
 static int leave(int n)
 {
-    begin();
+    gv_system_begin();
     for (int i = 0; i < 5 * n; i++) {
         int status;
         pid_t child = fork();
         MUST(child >= 0);
         if (!child) {
-            world.dir[0] = 0;
+            gv_system_world.dir[0] = 0;
             alarm(20);
             end(i % 5);
         }
@@ -537,14 +289,14 @@ static int leave(int n)
 static int secure(const char *path)
 {
     void *ctx = NULL;
-    plugin = gv_inside_slots(gv_inside_open(path));
-    MUST(!plugin.env->init(2, 28, 9, "", gv_world_logger));
+    gv_system_plugin = gv_inside_slots(gv_inside_open(path));
+    MUST(!gv_system_plugin.env->init(2, 28, 9, "", gv_world_logger));
     gv_fakecuda_set_device(0);
-    MUST(!plugin.net->init(&ctx, 99, NULL, gv_world_logger, NULL));
-    plugin.env->get_env("NCCL_TOPO_FILE");
-    plugin.env->get_env("NCCL_GRAPH_FILE");
-    MUST(!plugin.tuner->init(&ctx, 99, 1, 1, gv_world_logger, NULL, NULL));
-    MUST(!plugin.tuner->finalize(ctx));
+    MUST(!gv_system_plugin.net->init(&ctx, 99, NULL, gv_world_logger, NULL));
+    gv_system_plugin.env->get_env("NCCL_TOPO_FILE");
+    gv_system_plugin.env->get_env("NCCL_GRAPH_FILE");
+    MUST(!gv_system_plugin.tuner->init(&ctx, 99, 1, 1, gv_world_logger, NULL, NULL));
+    MUST(!gv_system_plugin.tuner->finalize(ctx));
     puts(getauxval(AT_SECURE) ? "secure" : "usual");
     return 0;
 }
@@ -558,16 +310,16 @@ int main(int argc, char **argv)
     else if (!strcmp(what, "signals"))
         rc = signals();
     else if (!strcmp(what, "full"))
-        rc = full();
+        rc = gv_system_full();
     else if (!strcmp(what, "stale"))
-        rc = stale(atoi(value));
+        rc = gv_system_stale(atoi(value));
     else if (!strcmp(what, "pid"))
-        rc = pids();
+        rc = gv_system_pids();
     else if (!strcmp(what, "leave"))
         rc = leave(atoi(value));
     else if (!strcmp(what, "secure"))
         return secure(value);
-    if (world.dir[0])
-        gv_world_close(&world);
+    if (gv_system_world.dir[0])
+        gv_world_close(&gv_system_world);
     return rc;
 }
