@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "config/gv_machine.h"
+#include "tests/profile_4028.h"
 #include "tests/sysfs.h"
 
 static const struct fake_machine reference = {fake_4028, FAKE_4028_N, "580.173.02", "boot-1", "h"};
@@ -28,17 +29,6 @@ static inline int read_reference(void **state)
     (void)state;
     read_machine(&reference, &machine_4028);
     return 0;
-}
-
-static inline struct gv_profile *read_4028(void)
-{
-    char path[PATH_MAX];
-    struct gv_error err = {0};
-    snprintf(path, sizeof(path), "%s/config/profiles/4028.yaml", gv_test_dir("GV_SOURCE_DIR"));
-    struct gv_profile *p = gv_profile_read(path, &err);
-    if (!p)
-        fail_msg("%s", err.text);
-    return p;
 }
 
 #endif

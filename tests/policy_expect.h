@@ -4,6 +4,20 @@
 
 #include "tests/policy_check.h"
 
+/* Short names, so that tables stay readable. */
+#define NONE GV_EDIT_NONE
+#define LEND GV_EDIT_LEND
+#define LEVEL GV_EDIT_P2P_LEVEL
+#define BRIDGE GV_EDIT_BRIDGE
+#define SEPARATE GV_EDIT_SEPARATE
+#define ANY_A GV_ALGO_ANY
+#define ANY_P GV_PROTO_ANY
+#define RING GV_ALGO_RING
+#define TREE GV_ALGO_TREE
+#define LL GV_PROTO_LL
+#define LL128 GV_PROTO_LL128
+#define SIMPLE GV_PROTO_SIMPLE
+
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
 /* Islands of so many GPUs each ("44": two of four) on one CPU node, all pairs verified. A path that

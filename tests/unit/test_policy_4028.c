@@ -1,6 +1,7 @@
 /* The reference machine: what each of its groups gets, and why. The facts once as a table in C and
  * once as the profile that ships. */
 #include "tests/policy_check.h"
+#include "tests/profile_4028.h"
 
 struct row {
     const char *gpus;
@@ -98,21 +99,10 @@ static void from_table(void **state)
     gv_build_free(build);
 }
 
-static struct gv_profile *shipped(void)
-{
-    char path[1024];
-    struct gv_error err = {0};
-    snprintf(path, sizeof(path), "%s/config/profiles/4028.yaml", gv_test_dir("GV_SOURCE_DIR"));
-    struct gv_profile *profile = gv_profile_read(path, &err);
-    if (!profile)
-        fail_msg("%s:%u: %s", path, err.line, err.text);
-    return profile;
-}
-
 static void from_shipped_profile(void **state)
 {
     (void)state;
-    struct gv_profile *profile = shipped();
+    struct gv_profile *profile = read_4028();
     check_all(profile);
     gv_profile_free(profile);
 }
@@ -136,7 +126,7 @@ static void rings(void **state)
         {"7,9", "7 9", "PP", false, 7},
         {"0-4,10", "0 1 2 3 4 10", "PPPPSS", false, 4},
     };
-    struct gv_profile *profile = shipped();
+    struct gv_profile *profile = read_4028();
     for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
         struct gv_plan plan = decide(profile, gv_build_set(shown[i].gpus));
         char ring[256] = "", transports[65] = "";
@@ -158,7 +148,7 @@ static void rings(void **state)
 static void every_group(void **state)
 {
     (void)state;
-    struct gv_profile *profile = shipped();
+    struct gv_profile *profile = read_4028();
     int p2p = 0, groups = 0;
     for (gv_gpuset gpus = 1; gpus < GV_GPU_BIT(11); gpus++) {
         struct gv_policy_in in = {.profile = profile, .gpus = gpus, .one_node = true};
@@ -192,7 +182,7 @@ static void circumstances(void **state)
     without_45[5] &= ~GV_GPU_BIT(4); /* one direction is enough */
     bad_12[1] = GV_GPU_BIT(2);
     bad_45[5] = GV_GPU_BIT(4);
-    struct gv_profile *profile = shipped();
+    struct gv_profile *profile = read_4028();
     /* clang-format off */
     const struct {
         const char *gpus;

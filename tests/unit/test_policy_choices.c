@@ -1,18 +1,6 @@
 /* Choices for the tuner, measured and written, in; the rows that come of them, to the byte, out. */
 #include "tests/policy_rows.h"
 
-#define NONE GV_EDIT_NONE
-#define LEND GV_EDIT_LEND
-#define LEVEL GV_EDIT_P2P_LEVEL
-#define BRIDGE GV_EDIT_BRIDGE
-#define SEPARATE GV_EDIT_SEPARATE
-#define ANY_A GV_ALGO_ANY
-#define ANY_P GV_PROTO_ANY
-#define RING GV_ALGO_RING
-#define TREE GV_ALGO_TREE
-#define LL GV_PROTO_LL
-#define LL128 GV_PROTO_LL128
-#define SIMPLE GV_PROTO_SIMPLE
 #define AR GV_OP_ALL_REDUCE
 #define AG GV_OP_ALL_GATHER
 #define BC GV_OP_BROADCAST

@@ -3,8 +3,6 @@
 
 #include "plugin/policy/rows.h"
 
-#define LEND GV_EDIT_LEND
-#define LEVEL GV_EDIT_P2P_LEVEL
 #define P2P GV_TRANSPORT_P2P
 #define DEFAULT GV_TRANSPORT_DEFAULT
 #define AR GV_OP_ALL_REDUCE

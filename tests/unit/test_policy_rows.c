@@ -1,18 +1,8 @@
 /* The tuner's table: variants that name algorithm, protocol or channels in, rows out. */
 #include "tests/policy_rows.h"
 
-#define NONE GV_EDIT_NONE
-#define LEVEL GV_EDIT_P2P_LEVEL
-#define LEND GV_EDIT_LEND
-#define ANY_A GV_ALGO_ANY
-#define ANY_P GV_PROTO_ANY
-#define RING GV_ALGO_RING
-#define TREE GV_ALGO_TREE
 #define AR GV_OP_ALL_REDUCE
 #define AG GV_OP_ALL_GATHER
-#define LL GV_PROTO_LL
-#define LL128 GV_PROTO_LL128
-#define SIMPLE GV_PROTO_SIMPLE
 
 /* Ranges: from a measured size to the next one, never beyond the largest. */
 static void ranges(void **state)

@@ -1,14 +1,6 @@
 /* Rules 1 and 2: measured samples in, decision out. Each threshold is tried on both sides. */
 #include "tests/policy_rows.h"
 
-#define LEND GV_EDIT_LEND
-#define LEVEL GV_EDIT_P2P_LEVEL
-#define ANY_A GV_ALGO_ANY
-#define ANY_P GV_PROTO_ANY
-#define RING GV_ALGO_RING
-#define TREE GV_ALGO_TREE
-#define LL GV_PROTO_LL
-#define SIMPLE GV_PROTO_SIMPLE
 #define P2P GV_TRANSPORT_P2P
 #define DEFAULT GV_TRANSPORT_DEFAULT
 #define AR GV_OP_ALL_REDUCE

@@ -3,13 +3,6 @@
 
 #include "plugin/policy/rows.h"
 
-#define NONE GV_EDIT_NONE
-#define LEND GV_EDIT_LEND
-#define LEVEL GV_EDIT_P2P_LEVEL
-#define BRIDGE GV_EDIT_BRIDGE
-#define SEPARATE GV_EDIT_SEPARATE
-#define ANY_A GV_ALGO_ANY
-#define ANY_P GV_PROTO_ANY
 #define AR GV_OP_ALL_REDUCE
 #define G (1u << 30)
 

@@ -1,5 +1,6 @@
 /* Profiles that are right: round trips, what 4028 says, questions about pairs. */
 #include "tests/gv_test.h"
+#include "tests/profile_4028.h"
 
 #include <limits.h>
 #include <locale.h>
@@ -83,17 +84,6 @@ static struct gv_profile *parse(const char *text)
         char line[1024];
         fail_msg("%s", gv_error_format(&err, line, sizeof(line)));
     }
-    return p;
-}
-
-static struct gv_profile *read_4028(void)
-{
-    char path[PATH_MAX];
-    struct gv_error err = {0};
-    snprintf(path, sizeof(path), "%s/config/profiles/4028.yaml", gv_test_dir("GV_SOURCE_DIR"));
-    struct gv_profile *p = gv_profile_read(path, &err);
-    if (!p)
-        fail_msg("%s:%u: %s", err.file, err.line, err.text);
     return p;
 }
 

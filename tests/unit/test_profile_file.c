@@ -11,6 +11,7 @@
 
 #include "base/gv_str.h"
 #include "config/gv_profile.h"
+#include "tests/profile_4028.h"
 #include "tests/sysfs.h"
 
 static char dir[64];
@@ -35,17 +36,6 @@ static const char *in_dir(const char *name)
     static _Thread_local char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s/%s", dir, name);
     return path;
-}
-
-static struct gv_profile *read_4028(void)
-{
-    char path[PATH_MAX];
-    struct gv_error err = {0};
-    snprintf(path, sizeof(path), "%s/config/profiles/4028.yaml", gv_test_dir("GV_SOURCE_DIR"));
-    struct gv_profile *p = gv_profile_read(path, &err);
-    if (!p)
-        fail_msg("%s", err.text);
-    return p;
 }
 
 static void refused(const char *path, const char *part)
